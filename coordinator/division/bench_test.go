@@ -91,3 +91,41 @@ func BenchmarkRound(b *testing.B) {
 		})
 	}
 }
+
+// Services compete for rooms at 64 sites that have GPUs for half of what they would have at all of
+// Services compete for rooms at 64 sites that have GPUs for one and a half times what is wanted. All
+// find the same sites cheap; what they save there differs.
+func BenchmarkJoint(b *testing.B) {
+	for _, services := range []int{100, 1000} {
+		rng := rand.New(rand.NewPCG(5, uint64(services)))
+		requests, rooms, level := make([]Request, services), make([]Room, 64), make([]int, 64)
+		for k := range rooms {
+			rooms[k], level[k] = Room{fmt.Sprintf("site-%04d", k), 0}, 40_000+rng.IntN(130_000)
+		}
+		for i := range requests {
+			r := Request{Wanted: 1 + rng.IntN(40)}
+			gpus, power := 1<<rng.IntN(4), 500+rng.IntN(1000) // per mille of what a replica of so many GPUs usually draws
+			for k := range rooms {
+				s := priced(rooms[k].Name, 0, 40, flat(40, protocol.Microdollars(level[k]*gpus*power/1000+rng.IntN(10_000)*gpus)))
+				s.Room, s.Takes = rooms[k].Name, protocol.Milli(1000*gpus)
+				rooms[k].Free += protocol.Milli(r.Wanted*gpus*1000*3) / 2 / 64
+				r.Sites = append(r.Sites, s)
+			}
+			requests[i] = r
+		}
+		b.Run(fmt.Sprintf("%d services/64 sites", services), func(b *testing.B) {
+			var j Joint
+			began := cpuTime()
+			for b.Loop() {
+				j = divideAll(b, requests, rooms)
+			}
+			b.ReportMetric((cpuTime()-began).Seconds()*1000/float64(b.N), "cpu-ms/op")
+			turn := protocol.Microdollars(0)
+			for _, d := range inTurn(b, requests, rooms) {
+				turn += d.Cost
+			}
+			b.ReportMetric(100*float64(j.Cost-j.LowerBound)/float64(j.LowerBound), "%gap")
+			b.ReportMetric(100*float64(turn-j.LowerBound)/float64(j.LowerBound), "%gap-in-turn")
+		})
+	}
+}

@@ -36,7 +36,7 @@ func (p *problem) takeCheapest(m mode, tier []*place, low, high func(*place) int
 	curves := make([]curve, len(tier))
 	rises := true
 	for i, pl := range tier {
-		curves[i] = newCurve(pl, low(pl), min(high(pl), low(pl)+extra), p.startRate(m, int64(pl.Start)))
+		curves[i] = newCurve(pl, low(pl), min(high(pl), low(pl)+extra), p.startRate(m, int64(pl.Start))+pl.price)
 		rises = rises && curves[i].rises()
 	}
 	var n []int

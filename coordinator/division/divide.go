@@ -17,11 +17,16 @@ func Divide(r Request) (Division, error) {
 		r.Kind = ByCost
 	}
 	p := newProblem(&r)
-	if r.ExclusiveTiers {
+	p.solve()
+	return p.division(), nil
+}
+
+// solve says how many replicas each place gets, within all that the policy says.
+func (p *problem) solve() {
+	if p.ExclusiveTiers {
 		p.keepOneTier()
 	}
 	p.divideSpread()
-	return p.division(), nil
 }
 
 // A mode says what of a service is divided.
@@ -72,7 +77,7 @@ func (p *problem) divideChange(total int) {
 // is beyond the lows goes to the first tier as far as it has room, the rest to the next.
 func (p *problem) divideTiers(m mode, low, high func(*place) int, total int) {
 	beyond := total - sum(p.places, low)
-	for _, tier := range byTier(p.places) {
+	for _, tier := range p.tiers {
 		extra := min(beyond, sum(tier, high)-sum(tier, low))
 		beyond -= extra
 		if p.Kind == ByCost {
@@ -142,7 +147,7 @@ func fewest(m mode, tier []*place, parties []*party, extra int) []*party {
 // keepOneTier rules all tiers out but one: the first that has room for all, from the one in use
 // on unless all is divided anew. If none has, it is the one in use, or that with the most room.
 func (p *problem) keepOneTier() {
-	tiers := byTier(p.places)
+	tiers := p.tiers
 	first, used := 0, -1
 	if !p.Rebalance {
 		if used = slices.IndexFunc(tiers, func(t []*place) bool { return sum(t, keptOf) > 0 }); used > 0 {

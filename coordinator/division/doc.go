@@ -9,6 +9,9 @@
 // are, and only what is added or removed is divided. A rebalance moves a replica only where that
 // saves more over the horizon than (1+hysteresis) times what the start at its new site costs.
 //
+// [Divide] divides one service, [Reschedule] moves replicas that a site cannot schedule, and
+// [DivideAll] divides services that compete for the same room.
+//
 // The package is pure: equal requests get equal divisions, in whatever order they list their
 // sites. It knows neither bids nor messages; coordinator/market turns bids into a [Request], sends
 // the [Division] to the agents, and counts what it has decided and no bid yet knows.

@@ -12,7 +12,9 @@ import (
 // Invariant: 0 <= floor <= base <= most.
 type place struct {
 	*Site
-	order int // place in the order of ties
+	at    int   // number of the site in the request
+	order int   // place in the order of ties
+	price int64 // what the room for one more replica is worth to other services, in µ$ per hour
 
 	room  int // held replicas included; 0 if the site has no weight and others have
 	most  int // what it may get: room, or 0 if its tier or group is ruled out
@@ -28,9 +30,10 @@ type place struct {
 // A problem is one request on its way to a division.
 type problem struct {
 	*Request
-	places []*place // by name
-	target int      // replicas to place
-	silent int      // of which silent sites hold so many
+	places []*place   // by name
+	tiers  [][]*place // the same, the tier to fill first in front
+	target int        // replicas to place
+	silent int        // of which silent sites hold so many
 	reason Reason
 }
 
@@ -48,7 +51,7 @@ func newProblem(r *Request) *problem {
 			p.silent += s.Held
 			continue
 		}
-		p.places = append(p.places, &place{Site: s})
+		p.places = append(p.places, &place{Site: s, at: i})
 	}
 	slices.SortFunc(p.places, func(a, b *place) int { return cmp.Compare(a.Name, b.Name) })
 	for i, pl := range p.places {
@@ -63,6 +66,7 @@ func newProblem(r *Request) *problem {
 			pl.most = max(p.target, pl.Held)
 		}
 	}
+	p.tiers = byTier(p.places)
 	return p
 }
 
@@ -106,9 +110,14 @@ func byTier(places []*place) (tiers [][]*place) {
 // then a second, and so on; those that run already first, then the favoured by the kind.
 func (p *problem) setFloors() {
 	left := p.wanted()
-	for _, tier := range byTier(p.places) {
+	for _, tier := range p.tiers {
+		asked := p.MinPerSite
 		for _, pl := range tier {
 			pl.floor = 0
+			asked = max(asked, pl.asked)
+		}
+		if asked == 0 {
+			continue
 		}
 		open := slices.Clone(tier)
 		slices.SortStableFunc(open, p.favoured)

@@ -36,7 +36,7 @@ func (p *problem) undoWhatDoesNotPay() {
 	if p.Kind != ByCost {
 		return
 	}
-	for _, tier := range byTier(p.places) {
+	for _, tier := range p.tiers {
 		saved := int64(0)
 		for _, pl := range tier {
 			saved += p.worth(pl, pl.steady) - p.worth(pl, pl.n)
@@ -50,7 +50,12 @@ func (p *problem) undoWhatDoesNotPay() {
 }
 
 // worth returns what n replicas at a place count per hour: their cost, and the starts beyond those
-// held.
+// held with the room that they take.
 func (p *problem) worth(pl *place, n int) int64 {
+	return p.unpriced(pl, n) + int64(max(n-pl.Held, 0))*pl.price
+}
+
+// unpriced is worth without the room.
+func (p *problem) unpriced(pl *place, n int) int64 {
 	return int64(pl.costOf(n)) + int64(max(n-pl.Held, 0))*p.startRate(anew, int64(pl.Start))
 }

@@ -57,56 +57,69 @@ func (p *problem) why(d Division) Reason {
 
 // certify bounds from below what the placed replicas could cost.
 func (p *problem) certify(d *Division) {
-	floors := sum(p.places, p.minAt)
-	if p.MinPerSite > 0 && floors > p.wanted() {
-		d.Relaxed, floors = append(d.Relaxed, MinPerSiteLeftOut), 0
+	low, left := p.leastOf()
+	if left {
+		d.Relaxed = append(d.Relaxed, MinPerSiteLeftOut)
 	}
 	if len(p.SpreadConstraints) > 0 {
 		d.Relaxed = append(d.Relaxed, SpreadLeftOut)
 	}
-	low := func(pl *place) int {
-		if floors == 0 {
-			return 0
-		}
-		return min(p.minAt(pl), pl.n)
-	}
 	falling := false
-	for _, tier := range byTier(p.places) {
-		bound, exact := leastCost(tier, low)
-		d.LowerBound += protocol.Microdollars(bound)
-		falling = falling || !exact
+	tiers := p.tiers
+	for _, tier := range tiers {
+		least := leastCost(tier, low)
+		d.LowerBound += protocol.Microdollars(least.bound)
+		falling = falling || least.bound < least.cost
 	}
 	if falling {
 		d.Relaxed = append(d.Relaxed, FallingSteps)
 	}
 	d.Unrestricted = d.LowerBound
-	if floors > 0 || len(byTier(p.places)) > 1 {
-		bound, _ := leastCost(p.places, func(*place) int { return 0 })
-		d.Unrestricted = protocol.Microdollars(bound)
+	if sum(p.places, low) > 0 || len(tiers) > 1 {
+		d.Unrestricted = protocol.Microdollars(leastCost(p.places, func(*place) int { return 0 }).bound)
 	}
+}
+
+// leastOf returns what MinPerSite asks of each place for a bound, and whether it is left out as
+// there are too few replicas to keep it.
+func (p *problem) leastOf() (low func(*place) int, left bool) {
+	if left = sum(p.places, p.minAt) > p.wanted(); left {
+		return func(*place) int { return 0 }, p.MinPerSite > 0
+	}
+	return func(pl *place) int { return min(p.minAt(pl), pl.n) }, false
 }
 
 // minAt returns what MinPerSite asks of a place.
 func (p *problem) minAt(pl *place) int { return min(p.MinPerSite, pl.room) }
 
-// leastCost returns a cost per hour that no other division of what places got can be below, and
-// whether some division costs as little.
-func leastCost(places []*place, low func(*place) int) (bound int64, exact bool) {
+// A least is what some replicas cost per hour at the least: a division, its cost, and a bound that
+// is below it only where steps fall.
+type least struct {
+	n           []int
+	cost, bound int64
+}
+
+// leastCost returns the division of least cost of as many replicas as places got, and a cost per
+// hour that no other can be below; with what the room of replicas that start is worth.
+func leastCost(places []*place, low func(*place) int) (out least) {
 	curves := make([]curve, len(places))
-	extra, rises := sum(places, gotOf)-sum(places, low), true
+	extra, rises, lows := sum(places, gotOf)-sum(places, low), true, int64(0)
 	for i, pl := range places {
-		curves[i] = newCurve(pl, low(pl), min(pl.room, low(pl)+extra), 0)
-		bound += int64(pl.costOf(low(pl)))
+		curves[i] = newCurve(pl, low(pl), min(pl.room, low(pl)+extra), pl.price)
+		lows += int64(pl.costOf(low(pl))) + int64(max(low(pl)-pl.Held, 0))*pl.price
 		rises = rises && curves[i].rises()
 	}
 	if !rises {
-		_, cost, least := takeBlocks(curves, extra)
-		return bound + least, least == cost
+		out.n, out.cost, out.bound = takeBlocks(curves, extra)
+		out.cost, out.bound = out.cost+lows, out.bound+lows
+		return out
 	}
-	for i, n := range takeUnits(curves, extra) {
-		bound += curves[i].costUpTo(n)
+	out.n, out.cost = takeUnits(curves, extra), lows
+	for i, n := range out.n {
+		out.cost += curves[i].costUpTo(n)
 	}
-	return bound, true
+	out.bound = out.cost
+	return out
 }
 
 // roomPrices returns for each full place how much more the dearest replica of its tier and those

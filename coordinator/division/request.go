@@ -75,6 +75,10 @@ type Site struct {
 	// Start is what the start of one more replica costs once: transfer of the model, and running
 	// twice until it is ready.
 	Start protocol.Microdollars
+	// Room is what the site shares with others of DivideAll, if it is named, and Takes how much of it
+	// one more replica takes.
+	Room  string
+	Takes protocol.Milli
 	// Silent is a site without a bid in this round: it keeps Held, gets and gives nothing, and
 	// its Free and Steps do not count.
 	Silent bool

@@ -14,10 +14,10 @@ import (
 // A test holds that no prefix of the module is missing.
 var names = strings.Fields(`
 	adversary advisor agents api archive ask bench bound brief bus capacity chart chat
-	cluster-agent clusters config compare constrained coordinator counterfactual env estimates
+	cluster-agent clusters config compare constrained coordinator counterfactual division env estimates
 	eventlog export faults faultyserver federation fgd forecast gpuaccounting import jobfile kube leader llm
 	loop mcp messages natsbus natsfloor node nvml packing page placement plane planning
-	podenergy policy ports power printer promenergy protocol queue quotas report rotate savings scenarios seat signals
+	podenergy policy ports power printer promenergy protocol queue quotas report rotate savings scenarios seat services signals
 	snapshot spec statement submit telemetry timeline trace up wal why
 `)
 
