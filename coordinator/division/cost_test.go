@@ -132,6 +132,17 @@ func TestMovesFollowCostsOnlyWhereTheyPay(t *testing.T) {
 			t.Errorf("S-D6, %s: six hours cost %d with %d moves; want %d with %d", tc.what, cost, moves, tc.cost, tc.moves)
 		}
 	}
+	// What ten replicas would cost that knew the hours ahead: steady is as good at $0.05 a move and
+	// fresh at $0.01; at $0.02 both are 2 % above.
+	for start, want := range map[protocol.Microdollars]protocol.Microdollars{50_000: 4_400_000, 20_000: 4_300_000, 10_000: 4_000_000} {
+		atA, atB := protocol.Microdollars(0), start
+		for _, a := range hours {
+			atA, atB = min(atA, atB+start)+a, min(atB, atA+start)+80_000
+		}
+		if best := 10 * min(atA, atB); best != want {
+			t.Errorf("S-D6: at %d a move the best costs %d; want %d", start, best, want)
+		}
+	}
 }
 
 func TestTheCertificateNamesWhatTiersCost(t *testing.T) {

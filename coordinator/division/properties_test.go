@@ -81,6 +81,28 @@ func byName(r Request) []Site {
 	return out
 }
 
+func TestWhereVotesAreFreePlacesNoSiteGetsMoreThanItHas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var parties []*party
+		var votes int64
+		for i := range rapid.IntRange(1, 6).Draw(t, "parties") {
+			p := &party{votes: int64(rapid.IntRange(0, 9).Draw(t, "free")), most: 1000, order: i}
+			parties, votes = append(parties, p), votes+p.votes
+		}
+		total := rapid.Int64Range(0, votes).Draw(t, "total")
+		takeSeats(int(total), parties)
+		for _, p := range parties {
+			if int64(p.seats) > p.votes {
+				t.Errorf("%d seats given: a party with %d votes has %d", total, p.votes, p.seats)
+			}
+			total -= int64(p.seats)
+		}
+		if total != 0 {
+			t.Errorf("%d seats were not given", total)
+		}
+	})
+}
+
 func TestCountsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t, kinds, 4)
