@@ -36,8 +36,8 @@ func TestMistypedWordsAreNamed(t *testing.T) {
 func TestAMissingArgumentIsNamed(t *testing.T) {
 	for want, args := range map[string][]string{
 		"gridbid job needs ID: the usage is `gridbid job ID`; see `gridbid job --help`":                                  {"job"},
-		"gridbid why needs JOB | D-14 | SERVICE: the usage is `gridbid why JOB | D-14 | SERVICE`":                                            {"why"},
-		"gridbid why takes JOB | D-14 | SERVICE, and got 2 arguments: the usage":                                                   {"why", "a", "b"},
+		"gridbid why needs JOB | D-14 | SERVICE: the usage is `gridbid why JOB | D-14 | SERVICE`":                        {"why"},
+		"gridbid why takes JOB | D-14 | SERVICE, and got 2 arguments: the usage":                                         {"why", "a", "b"},
 		"gridbid version takes no argument, and got \"x\": the usage is `gridbid version`":                               {"version", "x"},
 		"gridbid sites remove needs SITE: the usage is `gridbid sites remove SITE --lost`":                               {"sites", "remove"},
 		"gridbid policy say needs SENTENCE: the usage is `gridbid policy say SENTENCE`; see `gridbid policy say --help`": {"policy", "say"},
