@@ -27,6 +27,7 @@ var plan = []line{
 	{"internal/loopback", shell, "", "", "recognizes requests from this machine; servers decide what to do about it"},
 	{"internal/ports", shell, "", "", "chooses TCP ports for servers of tests and examples"},
 	{"internal/plainerror", shell, "", "", "words errors for users, without names of packages"},
+	{"internal/net", pure, "", "", "a small neural network and the file of its weights; it does not know what for"},
 	{"internal/atomicfile", shell, "", "", "replaces files atomically; callers define the content"},
 	{"bus", shell, "protocol", "", "runs state machines by the clock, and defines how messages are carried"},
 	{"bus/bustest", shell, "protocol bus", "", "the conformance test of all buses"},
