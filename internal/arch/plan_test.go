@@ -117,6 +117,7 @@ var plan = []line{
 	{"scenarios/baseline/published", pure, "", "", "published rules on plain numbers, so that they can be compared with published results"},
 	{"lab/conformance", pure, "scenarios/baseline/published", "", "runs the published cases; there is no market in it"},
 	{"scenarios/baseline", pure, "protocol coordinator/auction scenarios/baseline/published", "", "baseline clearing rules for the same market"},
+	{"scenarios/learned", pure, "protocol coordinator/auction", "", "decides rounds lot by lot, as a learner or its net says; what a learner sees is defined here"},
 	{"scenarios/sim/loop", shell, "protocol bus", "", "simulated time over a real bus; machines with messages of the same instant run concurrently"},
 	{"scenarios/report", shell, "protocol explain/format history explain/chart", "", "writes tables and charts of what was recorded"},
 	{"scenarios/acceptance", pure, "protocol history scenarios/spec", "", "judges a run's history by what its scenario expects; beside it are the cases that every change must pass"},
@@ -126,7 +127,7 @@ var plan = []line{
 	{"lab/bound", shell, "protocol agents agents/capacity agents/power scenarios scenarios/spec", "", "a lower bound on the cost of any policy, from the physics of the scenario"},
 	{"lab/bench", shell, "internal/yamlschema internal/atomicfile bus/membus protocol coordinator/accounts coordinator/auction history explain/query explain/record explain/narrate explain/format explain/ask explain/timeline explain/timeline/tail explain/mcp explain/page explain/chart scenarios lab/bound scenarios/spec scenarios/report", "", "compares many replays in one table"},
 
-	{"lab/seat", shell, "internal/plainerror protocol bus/membus coordinator/auction history scenarios scenarios/spec lab/bound", "", "outside programs at a seat of a replay, by lines; what they see, and what they may do"},
+	{"lab/seat", shell, "internal/plainerror protocol bus/membus coordinator/auction history scenarios scenarios/spec scenarios/learned lab/bound", "", "outside programs at a seat of a replay, by lines; what they see, and what they may do"},
 
 	{"scenarios/sim/executor", pure, "protocol scenarios/sim", "", "a simulated cluster for sites without a real one"},
 	{"lab/faults", shell, "protocol bus agents agents/fgd agents/capacity agents/forecast scenarios/sim/executor agents/power agents/terms coordinator/auction coordinator/accounts coordinator/market coordinator/snapshot scenarios/sim", "", "injects faults into a simulated federation; its oracle does not look into the deciding parties"},

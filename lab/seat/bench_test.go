@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/scenarios/spec"
+
+	"github.com/gridbid/gridbid/scenarios/learned"
 )
 
 // smallJobs is how many jobs of six-regions the small day has.
@@ -29,7 +31,7 @@ func BenchmarkSteps(b *testing.B) {
 			b.Fatal(err)
 		}
 		e := startEpisode(b.Context(), s, false, true)
-		for q, err := e.next(); q != nil || err != nil; q, err = e.decide(q.best) {
+		for q, err := e.next(); q != nil || err != nil; q, err = e.decide(q.Best) {
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -131,7 +133,7 @@ func (c *pipeClient) playDays(b *testing.B, envs int) (steps int) {
 		c.seed++
 		fmt.Fprintf(c.out, `{"env":%d,"reset":{"seed":%d,"jobs":%d}}`+"\n", k, c.seed, smallJobs)
 	}
-	var mask [MostOptions + 1]byte
+	var mask [learned.MostOptions + 1]byte
 	for left := envs; left > 0; {
 		env, line := c.readLine(b)
 		if bytes.Contains(line, []byte(`"terminated":true`)) {

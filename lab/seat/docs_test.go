@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gridbid/gridbid/scenarios/learned"
 )
 
 // The page for learners lists every number of an observation, in the order in which it comes.
@@ -20,7 +22,7 @@ func TestThePageListsWhatTheSeatSees(t *testing.T) {
 	for _, part := range []struct {
 		name, text string
 		want       []string
-	}{{"job", job, JobFeatures}, {"options", options, OptionFeatures}} {
+	}{{"job", job, learned.JobFeatures}, {"options", options, learned.OptionFeatures}} {
 		var got []string
 		for _, row := range regexp.MustCompile("(?m)^\\| ((?:`\\w+`(?:, )?)+) \\|").FindAllStringSubmatch(part.text, -1) {
 			for _, name := range strings.Split(row[1], ", ") {

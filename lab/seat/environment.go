@@ -6,6 +6,7 @@ import (
 
 	"github.com/gridbid/gridbid/lab/bound"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/learned"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
@@ -16,8 +17,8 @@ type environment struct {
 	reply   reply
 	opened  *openRequest // nil: not yet
 	episode *episode
-	asked   *question // that waits for an act
-	unit    float64   // dollars
+	asked   *learned.Question // that waits for an act
+	unit    float64           // dollars
 }
 
 // answer returns the line that answers a request, valid until the next call.
@@ -64,7 +65,7 @@ func (e *environment) reset(ctx context.Context, r resetRequest) ([]byte, *lineE
 		e.abandonDay()
 		return nil, &lineError{"reset", "no site can run any job of the day, so there is nothing to decide", "choose another day"}
 	}
-	return e.reply.resetLine(&e.asked.Observation, dayInfo{Scenario: s.Name, Seed: s.Seed, Jobs: len(s.Jobs), UnitUSD: unit}, stepInfo{job: e.asked.job, now: e.asked.now}), nil
+	return e.reply.resetLine(&e.asked.Observation, dayInfo{Scenario: s.Name, Seed: s.Seed, Jobs: len(s.Jobs), UnitUSD: unit}, stepInfo{job: e.asked.Job, now: e.asked.Now}), nil
 }
 
 // loadDay reads the day of a reset.
@@ -108,7 +109,7 @@ func (e *environment) act(action int) ([]byte, *lineError) {
 	}
 	info := stepInfo{masked: e.asked.Mask[action] == 0}
 	if info.masked {
-		action = Hold
+		action = learned.Hold
 	}
 	var err error
 	if e.asked, err = e.episode.decide(action); err != nil {
@@ -118,7 +119,7 @@ func (e *environment) act(action int) ([]byte, *lineError) {
 	a := &e.episode.account
 	if e.asked != nil {
 		cost := a.takeCost()
-		info.job, info.now, info.settled = e.asked.job, e.asked.now, a.takeSettled()
+		info.job, info.now, info.settled = e.asked.Job, e.asked.Now, a.takeSettled()
 		return e.reply.stepLine(&e.asked.Observation, rewardOf(cost, e.unit), info), nil
 	}
 	cost := a.takeRest(e.episode.result.Totals)

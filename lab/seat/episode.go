@@ -9,6 +9,7 @@ import (
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/learned"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
@@ -16,7 +17,7 @@ import (
 // goroutine of its own and stands still while a question is open, so its state may be read then.
 type episode struct {
 	account   account
-	questions chan *question
+	questions chan *learned.Question
 	answers   chan int
 	ended     chan struct{} // closed when result and err are set
 	result    scenarios.ReplayResult
@@ -27,7 +28,7 @@ type episode struct {
 // startEpisode starts a day, whose learner is asked about planned jobs anew if it wants to replan, and
 // which leaves processors to other days if several run side by side.
 func startEpisode(ctx context.Context, s spec.Scenario, replan, sideBySide bool) *episode {
-	e := &episode{questions: make(chan *question), answers: make(chan int), ended: make(chan struct{})}
+	e := &episode{questions: make(chan *learned.Question), answers: make(chan int), ended: make(chan struct{})}
 	e.account = account{history: history.New(history.Config{NoBids: true}), meta: scenarios.RunMetadata(s, scenarios.PolicyOutside)}
 	ctx, e.stop = context.WithCancel(ctx)
 	go func() {
@@ -35,7 +36,7 @@ func startEpisode(ctx context.Context, s spec.Scenario, replan, sideBySide bool)
 		e.result, e.err = scenarios.Replay(ctx, s, scenarios.PolicyOutside, new(membus.Bus), scenarios.Options{
 			History: e.account.history, Sequential: sideBySide,
 			Rule: func() auction.ClearingRule {
-				return newRule(func(q *question) (int, string) { return e.askLearner(ctx, q), "" }, replan)
+				return learned.NewRule(func(q *learned.Question) (int, string) { return e.askLearner(ctx, q), "" }, replan)
 			},
 			Record: func(m protocol.Message) error {
 				e.account.addMessage(m)
@@ -48,22 +49,22 @@ func startEpisode(ctx context.Context, s spec.Scenario, replan, sideBySide bool)
 
 // askLearner hands a question over and waits for its answer. Once the episode is stopped it holds
 // every job, until the replay notices.
-func (e *episode) askLearner(ctx context.Context, q *question) int {
+func (e *episode) askLearner(ctx context.Context, q *learned.Question) int {
 	select {
 	case e.questions <- q:
 	case <-ctx.Done():
-		return Hold
+		return learned.Hold
 	}
 	select {
 	case action := <-e.answers:
 		return action
 	case <-ctx.Done():
-		return Hold
+		return learned.Hold
 	}
 }
 
 // next returns the next question, or nil when the day is over.
-func (e *episode) next() (*question, error) {
+func (e *episode) next() (*learned.Question, error) {
 	select {
 	case q := <-e.questions:
 		return q, nil
@@ -76,7 +77,7 @@ func (e *episode) next() (*question, error) {
 }
 
 // decide answers the open question, and returns the next one as next does.
-func (e *episode) decide(action int) (*question, error) {
+func (e *episode) decide(action int) (*learned.Question, error) {
 	select {
 	case e.answers <- action:
 	case <-e.ended:

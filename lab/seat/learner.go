@@ -10,6 +10,7 @@ import (
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/learned"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
@@ -163,7 +164,7 @@ func (l *Learner) Seat(ctx context.Context, s spec.Scenario, policy string, o sc
 	}
 	l.account = account{history: o.History, meta: scenarios.RunMetadata(s, policy)}
 	o.Rule = func() auction.ClearingRule {
-		return newRule(func(q *question) (int, string) { return l.decide(ctx, q) }, l.replan)
+		return learned.NewRule(func(q *learned.Question) (int, string) { return l.decide(ctx, q) }, l.replan)
 	}
 	record := o.Record
 	o.Record = func(m protocol.Message) error {
@@ -177,21 +178,21 @@ func (l *Learner) Seat(ctx context.Context, s spec.Scenario, policy string, o sc
 }
 
 // decide has the program answer a question, and answers for it if it does not in time.
-func (l *Learner) decide(ctx context.Context, q *question) (action int, note string) {
+func (l *Learner) decide(ctx context.Context, q *learned.Question) (action int, note string) {
 	l.asked++
 	if l.left == nil {
 		action, err := l.askProgram(ctx, q)
 		if err == nil {
 			l.missed, l.inARow = false, 0
 			if l.masked = q.Mask[action] == 0; l.masked {
-				action = Hold
+				action = learned.Hold
 			}
 			return action, "the program " + l.Name + " decided"
 		}
 		l.noteMissed(err)
 	}
 	l.late++
-	return q.best, "the program " + l.Name + " did not answer in time: this option costs least"
+	return q.Best, "the program " + l.Name + " did not answer in time: this option costs least"
 }
 
 // noteMissed notes that the program did not answer, and gives it up if it has gone or is stuck.
@@ -207,7 +208,7 @@ func (l *Learner) noteMissed(err error) {
 
 // askProgram sends a question as the answer to the program's last line, and returns what it decides.
 // The program may still owe its answer to an earlier question: that one comes first, and is void.
-func (l *Learner) askProgram(ctx context.Context, q *question) (int, error) {
+func (l *Learner) askProgram(ctx context.Context, q *learned.Question) (int, error) {
 	until := time.NewTimer(l.within)
 	defer until.Stop()
 	for sent := false; ; {
@@ -242,9 +243,9 @@ func (l *Learner) askProgram(ctx context.Context, q *question) (int, error) {
 
 // questionLine returns the line that asks a question: the first answers the program's reset, and the
 // others its acts. Rewards are in a fixed unit, since that of the day looks ahead.
-func (l *Learner) questionLine(q *question) []byte {
+func (l *Learner) questionLine(q *learned.Question) []byte {
 	cost := l.account.takeCost()
-	info := stepInfo{job: q.job, now: q.now, masked: l.masked, late: l.missed, settled: l.account.takeSettled()}
+	info := stepInfo{job: q.Job, now: q.Now, masked: l.masked, late: l.missed, settled: l.account.takeSettled()}
 	if !l.begun {
 		l.begun = true
 		return l.reply.resetLine(&q.Observation, dayInfo{UnitUSD: fixedUnit}, info)

@@ -9,6 +9,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/gridbid/gridbid/scenarios/learned"
 )
 
 // SeatRule is the seat that speaks for the clearing.
@@ -128,8 +130,8 @@ func (q *request) readKey(key string, text json.RawMessage) *lineError {
 		return q.readReset(text)
 	case "act":
 		q.act = new(int)
-		if json.Unmarshal(text, q.act) != nil || *q.act < 0 || *q.act > Hold || bytes.Equal(text, []byte("null")) {
-			return &lineError{key, "it is " + shortText(string(text)), fmt.Sprintf("send a whole number from 0 to %d; %d holds the job", Hold, Hold)}
+		if json.Unmarshal(text, q.act) != nil || *q.act < 0 || *q.act > learned.Hold || bytes.Equal(text, []byte("null")) {
+			return &lineError{key, "it is " + shortText(string(text)), fmt.Sprintf("send a whole number from 0 to %d; %d holds the job", learned.Hold, learned.Hold)}
 		}
 	case "close":
 		q.close = true

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/gridbid/gridbid/scenarios/learned"
 )
 
 // Every bad line gets an error that names it, its key and what to do, and the day goes on as if it had
@@ -137,7 +139,7 @@ func FuzzLines(f *testing.F) {
 				}
 				continue
 			}
-			if q.parts() != 1 || q.env < 0 || q.act != nil && (*q.act < 0 || *q.act > Hold) || q.open != nil && q.open.seat != SeatRule {
+			if q.parts() != 1 || q.env < 0 || q.act != nil && (*q.act < 0 || *q.act > learned.Hold) || q.open != nil && q.open.seat != SeatRule {
 				t.Fatalf("%q is read as %+v", line, q)
 			}
 		}

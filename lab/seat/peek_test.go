@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/learned"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
@@ -49,7 +50,7 @@ func withOtherFuture(s spec.Scenario, at protocol.Time) (out spec.Scenario, chan
 
 // A seen decision is what a learner was told of one.
 type seenDecision struct {
-	Observation
+	learned.Observation
 	job  protocol.JobID
 	now  protocol.Time
 	cost protocol.Microdollars // since the one before
@@ -59,11 +60,11 @@ type seenDecision struct {
 func decisionsOf(t *testing.T, s spec.Scenario, replan bool) (all []seenDecision) {
 	t.Helper()
 	e := startEpisode(t.Context(), s, replan, false)
-	for q, err := e.next(); q != nil || err != nil; q, err = e.decide(q.best) {
+	for q, err := e.next(); q != nil || err != nil; q, err = e.decide(q.Best) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, seenDecision{q.Observation, q.job, q.now, e.account.takeCost()})
+		all = append(all, seenDecision{q.Observation, q.Job, q.Now, e.account.takeCost()})
 	}
 	return all
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gridbid/gridbid/scenarios/learned"
 )
 
 // TestMain is the tests, and the programs that they start as learners: "program KIND" are the arguments
@@ -83,7 +85,7 @@ func runProgram(kind string, args []string) {
 		}
 		action := cheapest(l)
 		if kind == "late" && steps >= goodUntil {
-			action = Hold // that would change the day
+			action = learned.Hold // that would change the day
 		}
 		say(fmt.Sprintf(`{"act":%d}`, action))
 		l = read()

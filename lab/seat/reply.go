@@ -9,6 +9,7 @@ import (
 
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/learned"
 )
 
 // A reply writes the lines that a learner reads. Its memory is reused from line to line.
@@ -60,17 +61,17 @@ func (w *reply) value(v any) {
 func (w *reply) number(v float64) { w.buf = strconv.AppendFloat(w.buf, v, 'g', -1, 64) }
 
 // observation adds an observation, or zeros for nil, under the key obs.
-func (w *reply) observation(o *Observation) {
+func (w *reply) observation(o *learned.Observation) {
 	if o == nil {
-		o = &Observation{}
-		o.Mask[Hold] = 1
+		o = &learned.Observation{}
+		o.Mask[learned.Hold] = 1
 	}
 	w.key("obs")
 	w.buf = append(w.buf, '{')
 	w.key("job")
 	w.floats(o.Job[:], len(o.Job))
 	w.key("options")
-	w.floats(o.Options[:], len(OptionFeatures))
+	w.floats(o.Options[:], len(learned.OptionFeatures))
 	w.key("mask")
 	w.flags(o.Mask[:])
 	w.buf = append(w.buf, '}')
@@ -191,7 +192,7 @@ type dayInfo struct {
 }
 
 // resetLine answers a reset.
-func (w *reply) resetLine(o *Observation, day dayInfo, x stepInfo) []byte {
+func (w *reply) resetLine(o *learned.Observation, day dayInfo, x stepInfo) []byte {
 	w.begin()
 	w.observation(o)
 	w.key("info")
@@ -212,7 +213,7 @@ func (w *reply) resetLine(o *Observation, day dayInfo, x stepInfo) []byte {
 }
 
 // stepLine answers an act. The day is over if x has totals.
-func (w *reply) stepLine(o *Observation, reward float64, x stepInfo) []byte {
+func (w *reply) stepLine(o *learned.Observation, reward float64, x stepInfo) []byte {
 	w.begin()
 	w.observation(o)
 	w.key("reward")
@@ -256,11 +257,11 @@ func (w *reply) openLine(version string) []byte {
 	w.key("spaces")
 	w.value(map[string]any{
 		"observation": map[string]box{
-			"job":     {[]int{len(JobFeatures)}, -FeatureBound, FeatureBound, JobFeatures},
-			"options": {[]int{MostOptions, len(OptionFeatures)}, -FeatureBound, FeatureBound, OptionFeatures},
-			"mask":    {[]int{MostOptions + 1}, 0, 1, nil},
+			"job":     {[]int{len(learned.JobFeatures)}, -learned.FeatureBound, learned.FeatureBound, learned.JobFeatures},
+			"options": {[]int{learned.MostOptions, len(learned.OptionFeatures)}, -learned.FeatureBound, learned.FeatureBound, learned.OptionFeatures},
+			"mask":    {[]int{learned.MostOptions + 1}, 0, 1, nil},
 		},
-		"action": map[string]int{"n": MostOptions + 1},
+		"action": map[string]int{"n": learned.MostOptions + 1},
 	})
 	w.key("agents")
 	w.value([]string{"market"})

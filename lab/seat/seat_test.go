@@ -18,6 +18,7 @@ import (
 
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/learned"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
@@ -175,7 +176,7 @@ func cheapest(l line) int {
 			return i
 		}
 	}
-	return Hold
+	return learned.Hold
 }
 
 // anyAllowed draws among the allowed actions.
@@ -193,7 +194,7 @@ func anyAllowed(dice *rand.Rand) func(line) int {
 
 // anyAtAll draws among all actions, as a program does that knows the action space alone.
 func anyAtAll(dice *rand.Rand) func(line) int {
-	return func(line) int { return dice.IntN(Hold + 1) }
+	return func(line) int { return dice.IntN(learned.Hold + 1) }
 }
 
 // smallDay is a day of a few jobs.
@@ -254,7 +255,7 @@ func checkSpace(t *testing.T, step int, l line) {
 		shape []int
 		bound float32
 	}{
-		"job": {l.Obs.Job, []int{12}, FeatureBound}, "options": {l.Obs.Options, []int{64, 30}, FeatureBound}, "mask": {l.Obs.Mask, []int{65}, 1},
+		"job": {l.Obs.Job, []int{12}, learned.FeatureBound}, "options": {l.Obs.Options, []int{64, 30}, learned.FeatureBound}, "mask": {l.Obs.Mask, []int{65}, 1},
 	} {
 		if fmt.Sprint(a.array.shape) != fmt.Sprint(a.shape) {
 			t.Fatalf("step %d: %s has the shape %v, want %v", step, name, a.array.shape, a.shape)
@@ -272,7 +273,7 @@ func checkSpace(t *testing.T, step int, l line) {
 			}
 		}
 	}
-	if l.Obs.Mask.values[Hold] != 1 {
+	if l.Obs.Mask.values[learned.Hold] != 1 {
 		t.Fatalf("step %d: a job cannot be held", step)
 	}
 }
@@ -344,7 +345,7 @@ func TestRewardsAddUpToTheObjective(t *testing.T) {
 // for longer than every run is: what the last reward adds is what was settled last.
 func TestNothingIsLeftForTheLastReward(t *testing.T) {
 	e := startEpisode(t.Context(), smallDay(t, 11, 80), false, true)
-	for q, err := e.next(); q != nil; q, err = e.decide(q.best) {
+	for q, err := e.next(); q != nil; q, err = e.decide(q.Best) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -358,25 +359,25 @@ func TestNothingIsLeftForTheLastReward(t *testing.T) {
 // A later start that was chosen stands until its hour, and the job is asked about again then; a learner
 // that replans is asked in every full round, and told what had been planned.
 func TestAPlanStandsUntilItsHourUnlessTheLearnerReplans(t *testing.T) {
-	chosen := slices.Index(OptionFeatures, "chosen")
+	chosen := slices.Index(learned.OptionFeatures, "chosen")
 	var asked [2]int
 	for i, replan := range []bool{false, true} {
 		early, told := 0, 0
 		planned := make(map[protocol.JobID]protocol.Time) // the start of the option that was chosen last
 		e := startEpisode(t.Context(), smallDay(t, 7, 60), replan, true)
-		for q, err := e.next(); q != nil || err != nil; q, err = e.decide(q.best) {
+		for q, err := e.next(); q != nil || err != nil; q, err = e.decide(q.Best) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			asked[i]++
-			if q.now.Add(time.Minute) < planned[q.job] {
+			if q.Now.Add(time.Minute) < planned[q.Job] {
 				early++
 				if tellsOf(q, chosen) {
 					told++
 				}
 			}
-			wait := float64(q.Options[q.best*len(OptionFeatures)+slices.Index(OptionFeatures, "wait")])
-			planned[q.job] = q.now.Add(time.Duration(4 * wait / (1 - wait) * float64(time.Hour)))
+			wait := float64(q.Options[q.Best*len(learned.OptionFeatures)+slices.Index(learned.OptionFeatures, "wait")])
+			planned[q.Job] = q.Now.Add(time.Duration(4 * wait / (1 - wait) * float64(time.Hour)))
 		}
 		if (early > 0) != replan || told != early {
 			t.Errorf("replan %v: %d questions came before the hour that was planned, and %d of them told of it", replan, early, told)
@@ -388,9 +389,9 @@ func TestAPlanStandsUntilItsHourUnlessTheLearnerReplans(t *testing.T) {
 }
 
 // tellsOf reports whether a feature is 1 for some option of a question.
-func tellsOf(q *question, feature int) bool {
-	for k := range MostOptions {
-		if q.Options[k*len(OptionFeatures)+feature] == 1 {
+func tellsOf(q *learned.Question, feature int) bool {
+	for k := range learned.MostOptions {
+		if q.Options[k*len(learned.OptionFeatures)+feature] == 1 {
 			return true
 		}
 	}

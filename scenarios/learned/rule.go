@@ -1,4 +1,4 @@
-package seat
+package learned
 
 import (
 	"maps"
@@ -17,32 +17,32 @@ const firmAfter = 3
 // site, as there is no time for another call. The auction's own bound is the same.
 const soonStart = time.Minute
 
-// A question is one decision that a learner is asked for. The rule that asks owns it.
-type question struct {
+// A Question is one decision that a learner is asked for. The rule that asks owns it.
+type Question struct {
 	Observation
-	job  protocol.JobID
-	now  protocol.Time
-	best int // the allowed option that costs least, or Hold
+	Job  protocol.JobID
+	Now  protocol.Time
+	Best int // the allowed option that costs least, or Hold
 }
 
-// A rule clears rounds by asking a learner lot by lot. It implements auction.ClearingRule.
+// A Rule clears rounds by asking a learner lot by lot. It implements auction.ClearingRule.
 //
 // The market calls a job when it arrives, at the start that was chosen for it, after its site
 // declined it, in the next full round if it is held, and sooner if a run ends. The rule asks each
 // time, but for a job whose later start was chosen: that stands until its hour comes, unless the
 // learner wants to plan anew.
-type rule struct {
-	ask    func(*question) (action int, note string)
+type Rule struct {
+	ask    func(*Question) (action int, note string)
 	replan bool // asks about planned jobs in full rounds, too
 	memory
 	room  roomBook
 	all   []candidate
-	asked question
+	asked Question
 }
 
-// newRule returns a rule that asks by a function. Its answer must be an action that the mask allows.
-func newRule(ask func(*question) (int, string), replan bool) *rule {
-	return &rule{ask: ask, replan: replan, memory: memory{
+// NewRule returns a rule that asks by a function. Its answer must be an action that the mask allows.
+func NewRule(ask func(*Question) (int, string), replan bool) *Rule {
+	return &Rule{ask: ask, replan: replan, memory: memory{
 		awards: make(map[protocol.JobID]int), plan: make(map[protocol.JobID]plannedJob),
 		waiting: make(map[protocol.JobID]gpuTime), seen: make(map[protocol.JobID]bool),
 	}}
@@ -85,10 +85,10 @@ type arrival struct {
 }
 
 // ShadowPrices implements auction.ClearingRule. A learner's prices, if it has any, are its own.
-func (b *rule) ShadowPrices() []protocol.ShadowPrice { return nil }
+func (b *Rule) ShadowPrices() []protocol.ShadowPrice { return nil }
 
 // Clear implements auction.ClearingRule.
-func (b *rule) Clear(r auction.Round) (out auction.Outcome) {
+func (b *Rule) Clear(r auction.Round) (out auction.Outcome) {
 	r.Planning = r.Planning.OrDefault()
 	b.beginRound(&r)
 	for i := range r.Lots {
@@ -101,7 +101,7 @@ func (b *rule) Clear(r auction.Round) (out auction.Outcome) {
 
 // beginRound notes arrivals, drops what it knows of jobs that wait no more, and reads the room there
 // is.
-func (b *rule) beginRound(r *auction.Round) {
+func (b *Rule) beginRound(r *auction.Round) {
 	if r.Full { // it calls every waiting job
 		b.forgetUncalled(r)
 	}
@@ -113,15 +113,15 @@ func (b *rule) beginRound(r *auction.Round) {
 		b.arrived = b.arrived[1:]
 	}
 	b.plannedSort = b.plannedSort[:0]
-	for _, p := range b.plan {
-		b.plannedSort = append(b.plannedSort, p) // only summed, slot by slot, so the order does not matter
+	for _, id := range slices.Sorted(maps.Keys(b.plan)) {
+		b.plannedSort = append(b.plannedSort, b.plan[id])
 	}
 	b.room.readRound(r, b.plannedSort)
 }
 
 // forgetUncalled forgets the plans and the waiting of jobs that a full round neither called nor left
 // out.
-func (b *rule) forgetUncalled(r *auction.Round) {
+func (b *Rule) forgetUncalled(r *auction.Round) {
 	called := make(map[protocol.JobID]bool, len(r.Lots))
 	for i := range r.Lots {
 		called[r.Lots[i].Job.ID] = true
@@ -141,7 +141,7 @@ func (b *rule) forgetUncalled(r *auction.Round) {
 }
 
 // decideLot decides one lot, and asks the learner if there is something to decide.
-func (b *rule) decideLot(r *auction.Round, l *auction.Lot) auction.Decision {
+func (b *Rule) decideLot(r *auction.Round, l *auction.Lot) auction.Decision {
 	was, planned := b.plan[l.Job.ID]
 	if p := was; planned {
 		if !b.replan && p.option.Start > r.Now && slices.ContainsFunc(l.Bids, func(m auction.SiteBids) bool { return m.Site == p.site }) {
@@ -154,7 +154,7 @@ func (b *rule) decideLot(r *auction.Round, l *auction.Lot) auction.Decision {
 		return auction.Decision{Until: r.Next, Why: protocol.Reason{Code: protocol.NoBids}}
 	}
 	b.observe(r, l, was)
-	if b.asked.best == Hold {
+	if b.asked.Best == Hold {
 		return b.waitForRoom(r)
 	}
 	action, note := b.ask(&b.asked)
@@ -166,7 +166,7 @@ func (b *rule) decideLot(r *auction.Round, l *auction.Lot) auction.Decision {
 
 // waitForRoom holds a job all of whose options were given to others: until sites bid it other ones,
 // which they do at once if one was for now.
-func (b *rule) waitForRoom(r *auction.Round) auction.Decision {
+func (b *Rule) waitForRoom(r *auction.Round) auction.Decision {
 	d := auction.Decision{Until: r.Next, Why: protocol.Reason{Code: protocol.Waiting}}
 	if b.couldStart(r) {
 		d.Until = r.Now
@@ -175,9 +175,9 @@ func (b *rule) waitForRoom(r *auction.Round) auction.Decision {
 }
 
 // observe fills the question about a lot, for which a place was planned before, or none.
-func (b *rule) observe(r *auction.Round, l *auction.Lot, was plannedJob) {
+func (b *Rule) observe(r *auction.Round, l *auction.Lot, was plannedJob) {
 	q := &b.asked
-	q.job, q.now, q.best = l.Job.ID, r.Now, Hold
+	q.Job, q.Now, q.Best = l.Job.ID, r.Now, Hold
 	clear(q.Options[:])
 	clear(q.Mask[:])
 	q.Mask[Hold] = 1
@@ -190,7 +190,7 @@ func (b *rule) observe(r *auction.Round, l *auction.Lot, was plannedJob) {
 		least = min(least, c.option.Energy)
 		if !c.room.gone {
 			q.Mask[i] = 1
-			q.best = min(q.best, i)
+			q.Best = min(q.Best, i)
 		}
 	}
 	total := b.all[0].quoted.Total()
@@ -204,7 +204,7 @@ func (b *rule) observe(r *auction.Round, l *auction.Lot, was plannedJob) {
 // planned, and called again at its hour, unless a plan cannot keep its place: then the site keeps
 // it, as it does for the auction. That is so for jobs that may not wait, for several GPUs of one
 // node, which never become free together by themselves, and for starts with no time to spare.
-func (b *rule) decideOption(r *auction.Round, l *auction.Lot, c *candidate, note string) auction.Decision {
+func (b *Rule) decideOption(r *auction.Round, l *auction.Lot, c *candidate, note string) auction.Decision {
 	gpus := l.Job.TotalGPUMilli()
 	b.room.give(r, c, gpus)
 	d := auction.Decision{Verdict: auction.Award, Site: r.Sites[c.site].Name, Option: *c.option, Why: protocol.Reason{Code: protocol.ByRule, Note: note}}
@@ -226,12 +226,12 @@ func (b *rule) decideOption(r *auction.Round, l *auction.Lot, c *candidate, note
 }
 
 // couldStart reports whether some site offers the lot in question a start now.
-func (b *rule) couldStart(r *auction.Round) bool {
+func (b *Rule) couldStart(r *auction.Round) bool {
 	return slices.ContainsFunc(b.all, func(c candidate) bool { return c.option.Start <= r.Now })
 }
 
 // giveUpPlan drops a job's plan, and its room from that of the round.
-func (b *rule) giveUpPlan(id protocol.JobID, p plannedJob) {
+func (b *Rule) giveUpPlan(id protocol.JobID, p plannedJob) {
 	delete(b.plan, id)
 	if q := b.room.poolOf(p.site, p.option.Model); q != nil {
 		q.add(q.planned, p.option.Start, p.option.Finish, -p.gpus)
