@@ -117,7 +117,7 @@ var plan = []line{
 	{"scenarios/baseline/published", pure, "", "", "published rules on plain numbers, so that they can be compared with published results"},
 	{"lab/conformance", pure, "scenarios/baseline/published", "", "runs the published cases; there is no market in it"},
 	{"scenarios/baseline", pure, "protocol coordinator/auction scenarios/baseline/published", "", "baseline clearing rules for the same market"},
-	{"scenarios/learned", pure, "protocol coordinator/auction", "", "decides rounds lot by lot, as a learner or its net says; what a learner sees is defined here"},
+	{"scenarios/learned", pure, "protocol coordinator/auction internal/net", "", "decides rounds lot by lot, as a learner or its net says; what a learner sees is defined here"},
 	{"scenarios/sim/loop", shell, "protocol bus", "", "simulated time over a real bus; machines with messages of the same instant run concurrently"},
 	{"scenarios/report", shell, "protocol explain/format history explain/chart", "", "writes tables and charts of what was recorded"},
 	{"scenarios/acceptance", pure, "protocol history scenarios/spec", "", "judges a run's history by what its scenario expects; beside it are the cases that every change must pass"},
@@ -127,6 +127,8 @@ var plan = []line{
 	{"lab/bound", shell, "protocol agents agents/capacity agents/power scenarios scenarios/spec", "", "a lower bound on the cost of any policy, from the physics of the scenario"},
 	{"lab/bench", shell, "internal/yamlschema internal/atomicfile bus/membus protocol coordinator/accounts coordinator/auction history explain/query explain/record explain/narrate explain/format explain/ask explain/timeline explain/timeline/tail explain/mcp explain/page explain/chart scenarios lab/bound scenarios/spec scenarios/report", "", "compares many replays in one table"},
 
+	{"lab/learn/fit", pure, "internal/net", "", "trains nets on steps and rewards; it does not know what they mean"},
+	{"lab/learn", shell, "bus/membus coordinator/auction internal/net protocol scenarios scenarios/spec scenarios/learned lab/bound lab/learn/fit", "", "trains the policy greensched on invented days; nothing that decides imports it"},
 	{"lab/seat", shell, "internal/plainerror protocol bus/membus coordinator/auction history scenarios scenarios/spec scenarios/learned lab/bound", "", "outside programs at a seat of a replay, by lines; what they see, and what they may do"},
 
 	{"scenarios/sim/executor", pure, "protocol scenarios/sim", "", "a simulated cluster for sites without a real one"},

@@ -13,12 +13,12 @@ import (
 // names are the words that errors begin with: names of packages, former ones and of commands.
 // A test holds that no prefix of the module is missing.
 var names = strings.Fields(`
-	adversary advisor agents api archive ask bench bound brief bus capacity chart chat
-	cluster-agent clusters config compare constrained coordinator counterfactual division env estimates
-	eventlog export faults faultyserver federation fgd forecast gpuaccounting import jobfile kube leader llm
-	loop mcp messages natsbus natsfloor node nvml packing page placement plane planning
-	podenergy policy ports power printer promenergy protocol queue quotas report rotate savings scenarios seat services signals
-	snapshot spec statement submit telemetry timeline trace up wal why
+	adversary advisor agents api archive ask bench bound brief bus capacity chart chat cluster-agent
+	clusters compare config constrained coordinator counterfactual division env estimates eventlog
+	export faults faultyserver federation fgd forecast gpuaccounting import jobfile kube leader learn
+	learned llm loop mcp messages natsbus natsfloor net node nvml packing page placement plane planning
+	podenergy policy ports power printer promenergy protocol queue quotas report rotate savings
+	scenarios seat services signals snapshot spec statement submit telemetry timeline trace up wal why
 `)
 
 // position matches a part of an error that ends with the line of a file. What follows is about

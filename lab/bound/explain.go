@@ -62,36 +62,17 @@ const longRunHours = 2
 // jobsUSD in total, with ran as the completed jobs. The certificate must bound the
 // jobs alone, without idle power.
 func ExplainGap(s spec.Scenario, c Certificate, ran []scenarios.CompletedJob, jobsUSD float64) (CostBreakdown, error) {
-	if c.Idle || c.Hash != s.Hash {
-		return CostBreakdown{}, fmt.Errorf("bound: the certificate is of another scenario or includes idle power: want one of the jobs of scenario %.12s", s.Hash)
-	}
-	p, err := modelScenario(s, false)
+	e, err := newGapExplainer(s, c)
 	if err != nil {
 		return CostBreakdown{}, err
 	}
-	if err := p.loadPrices(c.Pools); err != nil {
-		return CostBreakdown{}, err
-	}
-	e := gapExplainer{p: p, from: protocol.Time(c.From), weights: c.Weights, sites: s.Sites, sizes: make(map[[2]string]int), groups: make(map[JobGroup]*JobGroup)}
-	e.used = p.newSlotSeries()
-	for _, site := range s.Sites {
-		for _, n := range site.Nodes {
-			// Node sizes tell pools of one model apart.
-			e.sizes[[2]string{site.Name, n.Name}] = n.GPUs
-		}
-	}
 	out := CostBreakdown{JobsUSD: jobsUSD, BoundUSD: c.BoundUSD}
-	// p.jobs has the order of the scenario's jobs.
-	index := make(map[protocol.JobID]int, len(s.Jobs))
-	for i, j := range s.Jobs {
-		index[j.ID] = i
-	}
 	for _, r := range ran {
-		i, ok := index[r.Job]
+		i, ok := e.index[r.Job]
 		if !ok {
 			return CostBreakdown{}, fmt.Errorf("bound: job %s is not in scenario %.12s: explain a run of the same scenario", r.Job, s.Hash)
 		}
-		e.attributeJob(s.Jobs[i], &p.jobs[i], r)
+		e.attributeJob(s.Jobs[i], &e.p.jobs[i], r)
 	}
 	// What no group or site explains remains in RestUSD.
 	out.RestUSD = out.JobsUSD - out.BoundUSD
@@ -109,6 +90,35 @@ func ExplainGap(s spec.Scenario, c Certificate, ran []scenarios.CompletedJob, jo
 		out.RestUSD -= x.USD
 	}
 	return out, nil
+}
+
+// newGapExplainer returns an explainer of runs of a scenario at the prices of a certificate.
+func newGapExplainer(s spec.Scenario, c Certificate) (*gapExplainer, error) {
+	if c.Idle || c.Hash != s.Hash {
+		return nil, fmt.Errorf("bound: the certificate is of another scenario or includes idle power: want one of the jobs of scenario %.12s", s.Hash)
+	}
+	p, err := modelScenario(s, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.loadPrices(c.Pools); err != nil {
+		return nil, err
+	}
+	e := &gapExplainer{
+		p: p, from: protocol.Time(c.From), weights: c.Weights, sites: s.Sites,
+		sizes: make(map[[2]string]int), groups: make(map[JobGroup]*JobGroup), index: make(map[protocol.JobID]int, len(s.Jobs)), used: p.newSlotSeries(),
+	}
+	for _, site := range s.Sites {
+		for _, n := range site.Nodes {
+			// Node sizes tell pools of one model apart.
+			e.sizes[[2]string{site.Name, n.Name}] = n.GPUs
+		}
+	}
+	// p.jobs has the order of the scenario's jobs.
+	for i, j := range s.Jobs {
+		e.index[j.ID] = i
+	}
+	return e, nil
 }
 
 // loadPrices sets the prices of p to those of a certificate, after checking that its pools
@@ -140,6 +150,7 @@ type gapExplainer struct {
 	sizes   map[[2]string]int // GPUs of a site's node
 	used    [][]float64       // GPU-slots held, by pool
 	groups  map[JobGroup]*JobGroup
+	index   map[protocol.JobID]int // of the scenario's jobs
 }
 
 // slotOf converts a time to slots from the certificate's start.

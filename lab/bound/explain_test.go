@@ -17,6 +17,22 @@ func TestThePartsOfAGapAddUp(t *testing.T) {
 	}
 }
 
+// regretOfAll adds up what a yardstick says of each job.
+func regretOfAll(t *testing.T, s spec.Scenario, c Certificate, ran []scenarios.CompletedJob) (sum float64) {
+	y, err := NewYardstick(s, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range ran {
+		v, err := y.RegretUSD(r)
+		if err != nil || v < -1e-9 {
+			t.Fatalf("job %s pays $%v over its best choice of $%v: %v", r.Job, v, y.BestUSD(r.Job), err)
+		}
+		sum += v
+	}
+	return sum
+}
+
 func addUp(t *testing.T, s spec.Scenario) {
 	c := certify(t, s, false)
 	for _, policy := range []string{scenarios.PolicyAuction, "home-fifo", "wait-awhile-interrupting"} {
@@ -35,6 +51,9 @@ func addUp(t *testing.T, s spec.Scenario) {
 			if g.SiteUSD < 0 || g.WayUSD < 0 || g.DelayUSD < 0 || g.LateUSD < 0 || g.PartsUSD < 0 || g.TotalUSD() < 0 || g.Waits && g.DelayUSD > 0 {
 				t.Errorf("%s: %+v: no job pays less than in its best place", policy, g)
 			}
+		}
+		if got := regretOfAll(t, s, c, scenarios.CompletedJobs(res.History, c.Weights)); math.Abs(got-sum) > 1e-9*max(sum, 1) {
+			t.Errorf("%s: the jobs' regrets add up to $%.9f, their groups to $%.9f", policy, got, sum)
 		}
 		for _, x := range p.Idle {
 			sum += x.USD
