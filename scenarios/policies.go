@@ -13,6 +13,7 @@ import (
 	"github.com/gridbid/gridbid/internal/nearest"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/baseline"
+	"github.com/gridbid/gridbid/scenarios/learned"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
@@ -25,6 +26,10 @@ const (
 	// hash: as good a run of the same policy, so that what it differs from the auction by is
 	// chance. It is no rival (history.Totals.IsRival).
 	PolicyChance = history.PolicyChance
+
+	// PolicyGreensched is what was learned by reinforcement: a net chooses among the options of each
+	// job, without an auction (scenarios/learned). Sites bid as under the auction.
+	PolicyGreensched = learned.Name
 
 	// PolicyOutside has a program of the user's decide in place of the clearing (lab/seat); a colon and
 	// the program's name may follow. Sites bid as under the auction. It needs Options.Rule.
@@ -55,7 +60,7 @@ const MaxProgramName = 64
 // PolicyNames returns the names of all policies, the auction's first. A slash and a kind
 // of SignalKnowledge may follow each: see CanonicalPolicyName.
 func PolicyNames() []string {
-	return append([]string{PolicyAuction, PolicyAuctionNow, PolicyChance}, baseline.RuleNames()...)
+	return append([]string{PolicyAuction, PolicyAuctionNow, PolicyChance, PolicyGreensched}, baseline.RuleNames()...)
 }
 
 // DefaultPolicies returns the default policies to compare on some scenarios: the auction, also
@@ -134,15 +139,27 @@ func ChanceRule(seed uint64) func() auction.ClearingRule {
 	}
 }
 
+// greenschedRule returns the rule of PolicyGreensched with the weights in the program. If those are
+// refused, the auction decides.
+func greenschedRule() auction.ClearingRule {
+	f, err := learned.Shipped()
+	if err != nil {
+		return auction.New(auction.Config{})
+	}
+	return learned.New(f)
+}
+
 // policyConfig returns what a policy of PolicyNames or an outside one consists of: the clearing rule
 // (nil of an outside one), the bid strategy, and the capacity configuration of the sites. Only the
-// auction's sites and those of outside policies keep headroom for jobs that cannot wait.
+// sites of the auction, of what was learned and of outside policies keep headroom for jobs that cannot wait.
 func policyConfig(policy string, seed uint64) (auction.ClearingRule, agents.MarginalCost, capacity.Config) {
 	ours := capacity.Config{Policy: fgd.FGD, HeadroomOneIn: capacity.DefaultHeadroomOneIn, PreferAwake: true}
 	if _, outside := IsOutside(policy); outside {
 		return nil, agents.DefaultStrategy(), ours
 	}
 	switch policy {
+	case PolicyGreensched:
+		return greenschedRule(), agents.DefaultStrategy(), ours
 	case PolicyAuction:
 		return auction.New(auction.Config{}), agents.DefaultStrategy(), ours
 	case PolicyChance:

@@ -32,6 +32,7 @@ type replayFlags struct {
 	adviceFlags
 	outputFlags
 	outsidePolicies
+	weights  learnedWeights
 	policies []string
 	bus      string
 	run      string
@@ -76,6 +77,7 @@ LEDGER repeats the run without the model.`,
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare: "+strings.Join(scenarios.PolicyNames(), ", ")+", "+scenarios.PolicyOutside+"; a suffix /perfect, /wrong, /none or /own sets what its sites know ahead, /runtimes states run times wrong by up to 30 % (default: the scenario's)")
 	fl.StringVar(&f.command, "outside", "", "`CMD` of the shell that starts the program which decides under the policy outside, whose row is outside:NAME (docs/learners.md)")
+	fl.StringVar(&f.weights.file, "weights", "", "`FILE` of weights by which the policy greensched decides, written by gridbid learn rule (default: those in the program)")
 	fl.StringVar(&f.bus, "bus", "nats", "transport of messages: nats (an embedded server) or mem (in memory)")
 	fl.StringVar(&f.run, "run", lastRunFolder, "folder for the ledgers of this run")
 	fl.StringVar(&f.json, "json", "", "write the figures as JSON to this `FILE`; - is standard output, instead of the table")
@@ -116,6 +118,9 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 	if f.verdicts != "" && wouldRemove(f.run, f.verdicts) {
 		return usageError{fmt.Errorf("--verdicts: %s belongs to the last run in %s, which this run would replace: choose another folder with --run", f.verdicts, f.run)}
 	}
+	if err := f.weights.readWeightsFor(policies); err != nil {
+		return err
+	}
 	if err := f.startLearners(cmd.Context(), policies); err != nil {
 		return err
 	}
@@ -133,7 +138,7 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer release()
-	printWarnings(stderr, scenarios.MisleadingFigures(s, nil))
+	printWarnings(stderr, f.weights.warnings(scenarios.MisleadingFigures(s, nil)))
 	day := newDayReport(s)
 	all, err := f.replayPolicies(cmd.Context(), s, policies, notes, func(policy string, res *scenarios.ReplayResult) {
 		f.judged(cmd.Context(), policy, &res.Totals, notes, stderr)
@@ -143,7 +148,7 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	day.Warnings = scenarios.MisleadingFigures(s, all)
+	day.Warnings = f.weights.warnings(scenarios.MisleadingFigures(s, all))
 	for i := range all {
 		all[i].Warnings = day.Warnings
 	}
@@ -274,6 +279,9 @@ func (f *replayFlags) replayPolicy(ctx context.Context, s spec.Scenario, policy 
 		Progress: show.trackPolicy(policy, len(s.Jobs)),
 		Pace:     f.paceFunc(ctx, s.Start),
 		Wall:     func() time.Duration { return time.Since(began) },
+	}
+	if isGreensched(policy) {
+		o.Rule = f.weights.rule
 	}
 	if l := f.learners[policy]; l != nil {
 		o = l.Seat(ctx, s, policy, o)

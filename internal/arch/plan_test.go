@@ -117,7 +117,7 @@ var plan = []line{
 	{"scenarios/baseline/published", pure, "", "", "published rules on plain numbers, so that they can be compared with published results"},
 	{"lab/conformance", pure, "scenarios/baseline/published", "", "runs the published cases; there is no market in it"},
 	{"scenarios/baseline", pure, "protocol coordinator/auction scenarios/baseline/published", "", "baseline clearing rules for the same market"},
-	{"scenarios/learned", pure, "protocol coordinator/auction internal/net", "", "decides rounds lot by lot, as a learner or its net says; what a learner sees is defined here"},
+	{"scenarios/learned", pure, "protocol coordinator/auction internal/net", "embed", "decides rounds lot by lot, as a learner or its net says; what a learner sees is defined here"},
 	{"scenarios/sim/loop", shell, "protocol bus", "", "simulated time over a real bus; machines with messages of the same instant run concurrently"},
 	{"scenarios/report", shell, "protocol explain/format history explain/chart", "", "writes tables and charts of what was recorded"},
 	{"scenarios/acceptance", pure, "protocol history scenarios/spec", "", "judges a run's history by what its scenario expects; beside it are the cases that every change must pass"},
