@@ -188,10 +188,12 @@ func TestCapacityBids(t *testing.T) {
 		t.Errorf("of the service itself: %+v; the fourth fills its node, and the next wakes another", b)
 	}
 	for why, change := range map[protocol.Code]func(*Config, *protocol.Service){
-		protocol.NotAllowed:     func(_ *Config, x *protocol.Service) { x.Sites = []string{"bern"} },
-		protocol.FitsNoNode:     func(_ *Config, x *protocol.Service) { x.GPUs = 5 },
-		protocol.NoSuchGPU:      func(_ *Config, x *protocol.Service) { x.Models = []string{"B200"} },
-		protocol.RefusedByTerms: func(c *Config, _ *protocol.Service) { c.Terms = terms.Terms{Own: []string{"home"}, Exclude: []string{"x"}} },
+		protocol.NotAllowed: func(_ *Config, x *protocol.Service) { x.Sites = []string{"bern"} },
+		protocol.FitsNoNode: func(_ *Config, x *protocol.Service) { x.GPUs = 5 },
+		protocol.NoSuchGPU:  func(_ *Config, x *protocol.Service) { x.Models = []string{"B200"} },
+		protocol.RefusedByTerms: func(c *Config, _ *protocol.Service) {
+			c.Terms = terms.Terms{Own: []string{"home"}, Exclude: []string{"x"}}
+		},
 	} {
 		cfg, x := Config{}, x
 		change(&cfg, &x)

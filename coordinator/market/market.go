@@ -117,11 +117,11 @@ type Market struct {
 	ledger            accounts.Balances
 	trust             accounts.Trust
 	advisor           adviceState
-	policy            protocol.Policy             // in force
-	quotas            *quota.Tree                 // of the policy in force; nil: not built yet
-	policyUnannounced bool                        // the policy was set and not announced yet
-	counts            map[string]int              // of what the market refused to read, by reason
-	writeQuotas       map[string]writeQuota       // by site
+	policy            protocol.Policy       // in force
+	quotas            *quota.Tree           // of the policy in force; nil: not built yet
+	policyUnannounced bool                  // the policy was set and not announced yet
+	counts            map[string]int        // of what the market refused to read, by reason
+	writeQuotas       map[string]writeQuota // by site
 	services          *services.Services
 	events            []protocol.Message          // of the latest Step or Tick
 	endedJobs         map[protocol.JobID]endedJob // that are not in lots any more

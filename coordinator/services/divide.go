@@ -30,7 +30,7 @@ func (k *Services) divide(now protocol.Time, s *service, c *call, sites []Site) 
 	cause := s.cause
 	var d division.Division
 	var err error
-	if stuck := k.stuckReplicas(now, s); len(stuck) > 0 && cause == "" {
+	if stuck := s.stuckReplicas(now, r.Sites); len(stuck) > 0 && cause == "" {
 		d, err = division.Reschedule(r, stuck, k.cfg.Stuck)
 		cause = protocol.Rescheduled
 	} else {
@@ -115,19 +115,12 @@ func kindOf(r protocol.DivisionRule) division.Kind {
 	return division.ByCost
 }
 
-// stuckReplicas returns the replicas that have found no node at their sites for long enough; none if there
-// are none.
-func (k *Services) stuckReplicas(now protocol.Time, s *service) (all []division.Stuck) {
-	long := false
-	for _, site := range slices.Sorted(maps.Keys(s.status)) {
-		if st := s.status[site]; st.Pending > 0 && s.target[site] > 0 {
-			x := division.Stuck{Site: site, Ready: st.Ready, Unschedulable: st.Pending, For: max(now.Sub(st.Since), 0)}
-			long = long || x.For > k.cfg.Stuck
-			all = append(all, x)
+// stuckReplicas returns the replicas that find no node at their sites, and since when.
+func (s *service) stuckReplicas(now protocol.Time, sites []division.Site) (all []division.Stuck) {
+	for i := range sites {
+		if st := s.status[sites[i].Name]; st.Pending > 0 && sites[i].Held > 0 {
+			all = append(all, division.Stuck{Site: sites[i].Name, Ready: st.Ready, Unschedulable: st.Pending, For: max(now.Sub(st.Since), 0)})
 		}
-	}
-	if !long {
-		return nil
 	}
 	return all
 }

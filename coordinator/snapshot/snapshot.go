@@ -50,7 +50,7 @@ type Snapshot struct {
 	orphanedRuns []protocol.OrphanedRun        // orphaned runs at decommissioned sites, of dropped jobs
 	olderEnded   []protocol.EndedJob           // dropped jobs whose ids are still known, oldest first
 	services     map[protocol.ServiceID]*serviceEvents
-	trust        map[string][]numberedEvent    // settlements of dropped jobs that trust still needs, by site
+	trust        map[string][]numberedEvent // settlements of dropped jobs that trust still needs, by site
 }
 
 // A numberedEvent is an event with its position, so that SnapshotMessages keeps the order of
