@@ -1,16 +1,18 @@
 package main
 
 import (
+	"crypto/tls"
 	_ "embed"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/accounts"
-	"github.com/gridbid/gridbid/coordinator/api"
 	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/rights"
 	"github.com/gridbid/gridbid/internal/daemon"
 	"github.com/gridbid/gridbid/internal/yamlschema"
 	"github.com/gridbid/gridbid/protocol"
@@ -34,11 +36,18 @@ type coordinatorConfig struct {
 	daemon.Settings `yaml:",inline"`
 	Host            string         `yaml:"host"`
 	Archive         string         `yaml:"archive"`
-	PeopleFile      string         `yaml:"people_file"`
+	Credentials     string         `yaml:"credentials_file"`
+	TLS             tlsConfig      `yaml:"tls"`
 	Lease           configDuration `yaml:"lease"`
 	Keep            configDuration `yaml:"keep"`
 	Market          marketConfig   `yaml:"market"`
 	Model           modelConfig    `yaml:"model"`
+}
+
+// tlsConfig names the certificate with which the API is served, and its key.
+type tlsConfig struct {
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
 }
 
 // marketConfig is the section on the market's rules. A pointer is nil where zero is a valid
@@ -89,8 +98,9 @@ func loadConfig(file string) (coordinatorConfig, error) {
 	}
 	dir := filepath.Dir(file)
 	c.Model = c.Model.resolvePaths(dir)
-	c.PeopleFile, c.Archive = daemon.ResolveUnder(dir, c.PeopleFile), daemon.ResolveUnder(dir, c.Archive)
+	c.Credentials, c.Archive = daemon.ResolveUnder(dir, c.Credentials), daemon.ResolveUnder(dir, c.Archive)
 	c.Host = daemon.ResolveUnder(dir, c.Host)
+	c.TLS.Cert, c.TLS.Key = daemon.ResolveUnder(dir, c.TLS.Cert), daemon.ResolveUnder(dir, c.TLS.Key)
 	c.ResolvePaths(dir)
 	if c.Lease != 0 && time.Duration(c.Lease)%time.Second != 0 {
 		return c, p.FaultAt([]string{"lease"}, "want whole seconds")
@@ -98,17 +108,44 @@ func loadConfig(file string) (coordinatorConfig, error) {
 	return c, nil
 }
 
-// readPeople returns the persons who may confirm a policy change, with their tokens; nil if
-// no people_file is configured.
-func (c coordinatorConfig) readPeople() ([]api.Person, error) {
-	if c.PeopleFile == "" {
+// mayListen returns an error for an address that other machines reach, unless the API is served
+// there by TLS, and to those with a credential.
+func (c coordinatorConfig) mayListen(address string) error {
+	local, err := daemon.IsLoopback(address)
+	if err != nil || local {
+		return err
+	}
+	var missing []string
+	if c.TLS.Cert == "" {
+		missing = append(missing, "tls: {cert: FILE, key: FILE}")
+	}
+	if c.Credentials == "" {
+		missing = append(missing, "credentials_file (gridbid credentials add writes it)")
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("listen %q: other machines reach this address, so the API needs TLS and credentials there: add %s to the configuration, or listen on a loopback address such as 127.0.0.1:7480 (docs/identity.md)", address, strings.Join(missing, " and "))
+	}
+	return nil
+}
+
+// openAuthenticator returns who authenticates the requests; nil if no credentials are configured.
+func (c coordinatorConfig) openAuthenticator(log *slog.Logger) (*rights.Authenticator, error) {
+	if c.Credentials == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(c.PeopleFile)
-	if err != nil {
-		return nil, fmt.Errorf("coordinator: people_file: %w", err)
+	return rights.New(rights.Config{CredentialsFile: c.Credentials, Log: log})
+}
+
+// openTLS returns how the API is served by TLS; nil: it is served without.
+func (c tlsConfig) openTLS() (*tls.Config, error) {
+	if c.Cert == "" {
+		return nil, nil
 	}
-	return api.ReadPeople(c.PeopleFile, text)
+	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}, nil
 }
 
 // marketRules returns the market's configuration, with the defaults of a live

@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"flag"
 	"fmt"
 	"io"
@@ -21,8 +22,8 @@ import (
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/leader"
 	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/rights"
 	"github.com/gridbid/gridbid/internal/daemon"
-	"github.com/gridbid/gridbid/internal/loopback"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -56,6 +57,7 @@ func runCommand(args []string, out io.Writer) int {
 			c.Host, c.Archive = cmp.Or(host, c.Host), cmp.Or(archiveFolder, c.Archive)
 			return &c.Settings, err
 		},
+		MayListen: func(address string) error { return c.mayListen(address) },
 		Prepare: func(x *daemon.Process) (daemon.Service, error) {
 			s, err := prepareSetup(c, x)
 			return s.serveCoordinator, err
@@ -66,10 +68,11 @@ func runCommand(args []string, out io.Writer) int {
 // A checkedSetup is a configuration that was checked, ready to be served.
 type checkedSetup struct {
 	*daemon.Process
-	config    coordinatorConfig
-	advice    market.Advice
-	judge     func(context.Context, bus.Conn, uint32) error // runs the model's party; nil: no model
-	approvers []api.Person                                  // may confirm a policy; nil: any name is accepted
+	config coordinatorConfig
+	advice market.Advice
+	judge  func(context.Context, bus.Conn, uint32) error // runs the model's party; nil: no model
+	auth   *rights.Authenticator                         // of the API's requests; nil: this machine may do everything
+	tls    *tls.Config                                   // of the API; nil: none
 }
 
 // prepareSetup checks what only a coordinator's configuration has. It starts nothing:
@@ -79,7 +82,10 @@ func prepareSetup(c coordinatorConfig, x *daemon.Process) (s checkedSetup, err e
 	if s.advice, s.judge, err = c.Model.openAdvisor(s.Log); err != nil {
 		return s, err
 	}
-	if s.approvers, err = c.readPeople(); err != nil {
+	if s.auth, err = c.openAuthenticator(x.Log); err != nil {
+		return s, err
+	}
+	if s.tls, err = c.TLS.openTLS(); err != nil {
 		return s, err
 	}
 	if c.Host != "" {
@@ -106,14 +112,20 @@ func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 	hub.Limits = natsbus.DefaultSiteLimits()
 	d := api.New()
 	tele.RegisterSites(api.SiteStateNames(), d.SiteStatuses)
-	if s.approvers != nil {
-		d.RequireTokens(s.approvers)
+	guard := rights.NewGuard(s.auth, s.Log)
+	d.GuardBy(guard)
+	if s.auth != nil {
+		go s.auth.Run(ctx)
 	} else {
-		s.Log.Info("no people_file: every user of this machine can confirm policies, under any name; set people_file to require tokens")
+		s.Log.Info("no credentials_file: every user of this machine may do everything, for every tenant; set credentials_file to require credentials")
 	}
 	listener, err := s.ListenHTTP()
 	if err != nil {
 		return err
+	}
+	scheme := "http://"
+	if s.tls != nil {
+		listener, scheme = tls.NewListener(listener, s.tls), "https://"
 	}
 	n, err := archive.OpenArchive(s.config.Archive, time.Now(), s.Log)
 	if err != nil {
@@ -125,11 +137,11 @@ func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 	}
 	page, run, closePage := s.newPageHandler(ctx, n)
 	defer closePage()
-	mux.Handle("GET /v1/record", loopback.AllowLocalOnly(archive.RecordHandler(run.MarketMessages, d.IsLeading)))
+	mux.Handle("GET /v1/record", guard.Protect("GET /v1/record", archive.RecordHandler(run.MarketMessages, d.IsLeading)))
 	mux.Handle("/", page)
-	mux.Handle("GET /metrics", loopback.AllowLocalOnly(tele.HTTPHandler()))
+	mux.Handle("GET /metrics", guard.Protect("GET /metrics", tele.HTTPHandler()))
 	defer s.ServeHTTP(listener, mux)()
-	s.Log.Info("API open", "address", "http://"+listener.Addr().String())
+	s.Log.Info("API open", "address", scheme+listener.Addr().String())
 	rules := s.config.marketRules()
 	rules.Advice = s.advice
 	return leader.RunWhenElected(ctx, leader.Config{

@@ -31,7 +31,12 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		{"an unknown key", right + "mraket: {}\n", ":6: mraket: unknown key", 2},
 		{"no server", "listen: 127.0.0.1:0\n", "no NATS server is configured", 2},
 		{"a server in clear", swap("127.0.0.1:4222", "10.0.0.1:4222"), "unencrypted", 2},
-		{"open to others", swap("127.0.0.1:0", "0.0.0.0:7480"), "loopback", 2},
+		{"open to others", swap("127.0.0.1:0", "0.0.0.0:7480"), "add tls: {cert: FILE, key: FILE} and credentials_file", 2},
+		{"open to others in clear", swap("127.0.0.1:0", "0.0.0.0:7480") + "credentials_file: c.json\n", "add tls: {cert: FILE, key: FILE} to the configuration", 2},
+		{"open to others without credentials", swap("127.0.0.1:0", "0.0.0.0:7480") + "tls: {cert: c.pem, key: c.key}\n", "add credentials_file", 2},
+		{"a certificate that is not there", right + "tls: {cert: c.pem, key: c.key}\n", "tls: open", 2},
+		{"half a certificate", right + "tls: {cert: c.pem}\n", "key", 2},
+		{"credentials that are not there", right + "credentials_file: none.json\n", "none.json", 2},
 		{"half a second of lease", swap("3s", "1500ms"), "whole seconds", 2},
 		{"a span in words", swap("500ms", "soon"), "time span", 2},
 		{"a collector without a scheme", right + "traces: {endpoint: \"localhost:4318\"}\n", "want a URL", 2},
@@ -87,12 +92,12 @@ func TestTheMarketIsAsConfigured(t *testing.T) {
 
 // A coordinator that is started from elsewhere finds its files, and what its page showed.
 func TestPathsAreRelativeToTheConfiguration(t *testing.T) {
-	file := write(t, "c.yaml", "archive: notes\npeople_file: people.json\nhost: hub.conf\nnats_file: nats.yaml\n")
+	file := write(t, "c.yaml", "archive: notes\ncredentials_file: people.json\nhost: hub.conf\nnats_file: nats.yaml\n")
 	c, err := loadConfig(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{c.Archive, c.PeopleFile, c.Host, c.NATSFile} {
+	for _, path := range []string{c.Archive, c.Credentials, c.Host, c.NATSFile} {
 		if filepath.Dir(path) != filepath.Dir(file) {
 			t.Errorf("%s is not beside %s", path, file)
 		}

@@ -28,7 +28,7 @@ func (s checkedSetup) newPageHandler(ctx context.Context, n *archive.Archive) (h
 			s.Log.Error("the page stopped following the archive", "err", err)
 		}
 	}()
-	h := page.NewPageHandler(run, page.Options{Title: "live federation", Policy: "auction", Live: true, MCP: mcp.HTTPHandler(mcp.New(run, "live", nil))})
+	h := page.NewPageHandler(run, page.Options{Title: "live federation", Policy: "auction", Live: true, Readers: s.auth, MCP: mcp.HTTPHandler(mcp.New(run, "live", nil))})
 	return h, run, func() {
 		stop()
 		if err := n.Close(); err != nil {

@@ -49,7 +49,7 @@ type apiFlags struct {
 // registerFlags adds the flags, with watch also those of a refresh.
 func (f *apiFlags) registerFlags(cmd *cobra.Command, watch bool) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.api, "api", cmp.Or(os.Getenv("GRIDBID_API"), defaultAPIAddress), "`ADDRESS` (HOST:PORT) of the coordinator's API; also $GRIDBID_API")
+	fl.StringVar(&f.api, "api", cmp.Or(os.Getenv("GRIDBID_API"), defaultAPIAddress), "`ADDRESS` (HOST:PORT, or https://HOST:PORT) of the coordinator's API; also $GRIDBID_API")
 	_ = fl.SetAnnotation("api", fromContext, []string{})
 	fl.String("context", "", "`NAME` of the context of the configuration file (gridbid config) to use; also $GRIDBID_CONTEXT")
 	_ = fl.SetAnnotation("context", fromContext, []string{})
@@ -66,22 +66,9 @@ func (f *apiFlags) registerFlags(cmd *cobra.Command, watch bool) {
 func (f *apiFlags) sendRequest(ctx context.Context, method, path, kind string, body []byte, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(f.timeout, requestTimeout))
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+f.api+path, bytes.NewReader(body))
-	if strings.Contains(f.api, "://") { // the page's URL, which `gridbid up` prints
-		err = errors.New("want HOST:PORT without a scheme, such as " + defaultAPIAddress)
-	}
+	answer, err := askAPI(ctx, method, f.api, path, kind, bytes.NewReader(body))
 	if err != nil {
-		return usageError{fmt.Errorf("--api %q: %w", f.api, err)}
-	}
-	if kind != "" {
-		r.Header.Set("Content-Type", kind)
-	}
-	if token := os.Getenv("GRIDBID_TOKEN"); token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return fmt.Errorf("no coordinator answers at %s: start one with `gridbid up`, or give the address of one with --api: %w", f.api, err)
+		return err
 	}
 	defer answer.Body.Close()
 	// Times such as "until 18:00" count by the coordinator's clock, not by that of this machine.
@@ -98,7 +85,7 @@ func (f *apiFlags) sendRequest(ctx context.Context, method, path, kind string, b
 	case good && json.Unmarshal(text, out) == nil:
 		return nil
 	case good || json.Unmarshal(text, &fault) != nil || fault.Error == "":
-		return fmt.Errorf("%s answers %s, not in the form of a coordinator's API: check --api", f.api, answer.Status)
+		return fmt.Errorf("%s answers %s, not in the form of a coordinator's API: check --api, which is https://HOST:PORT where the coordinator serves TLS", f.api, answer.Status)
 	}
 	if answer.StatusCode/100 == 4 {
 		return usageError{errors.New(fault.Error)}

@@ -100,9 +100,9 @@ func TestAnAnswerOfAnotherServerIsAnError(t *testing.T) {
 }
 
 // An operator who pastes the URL of the page gets an error that names the form of the flag.
-func TestTheAPIAddressHasNoScheme(t *testing.T) {
+func TestTheAPIAddressHasNoPlainScheme(t *testing.T) {
 	at := serveAPI(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[]") })
-	if _, _, err := execute(newSitesCommand(), "--api", "http://"+at); !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "want HOST:PORT without a scheme") {
+	if _, _, err := execute(newSitesCommand(), "--api", "http://"+at); !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "want HOST:PORT") {
 		t.Errorf("the API by its URL: %v", err)
 	}
 }

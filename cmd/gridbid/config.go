@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +31,7 @@ type configFile struct {
 // A configContext is how to reach one federation, and how its answers are printed.
 type configContext struct {
 	API    string `yaml:"api" json:"api,omitempty"`
+	CA     string `yaml:"ca" json:"ca,omitempty"`
 	Output string `yaml:"output" json:"output,omitempty"`
 }
 
@@ -46,7 +46,8 @@ var configSchema = yamlschema.SchemaKind{
     "contexts": {"type": "object", "additionalProperties": {
       "type": "object", "additionalProperties": false,
       "properties": {
-        "api": {"type": "string", "description": "HOST:PORT of a coordinator's API"},
+        "api": {"type": "string", "description": "HOST:PORT or https://HOST:PORT of a coordinator's API"},
+        "ca": {"type": "string", "description": "file with the authority of the API's certificate; default: those that this machine trusts"},
         "output": {"enum": ["table", "wide", "json", "yaml", "csv", "name"]}
       }
     }}
@@ -182,6 +183,7 @@ which its answers are printed. Commands use the current context; --context and
 $GRIDBID_CONTEXT choose another.
 
   gridbid config set-context north --api 127.0.0.1:7480 --output wide
+  gridbid config set-context south --api https://hub.example.org:7480 --ca ca.pem
   gridbid config use-context north
   gridbid config get-contexts
 
@@ -235,15 +237,22 @@ func newConfigSet() *cobra.Command {
 					return usageError{fmt.Errorf("--output: %w", err)}
 				}
 			}
-			if _, _, err := net.SplitHostPort(x.API); x.API != "" && err != nil {
-				return usageError{fmt.Errorf("--api %q: want HOST:PORT, such as %s", x.API, defaultAPIAddress)}
+			if _, err := apiURL(x.API); x.API != "" && err != nil {
+				return err
+			}
+			if x.CA != "" { // commands are called in any folder
+				full, err := filepath.Abs(x.CA)
+				if err != nil {
+					return usageError{fmt.Errorf("--ca: %w", err)}
+				}
+				x.CA = full
 			}
 			return changeConfig(cmd, func(c *configFile) (string, error) {
 				if c.Contexts == nil {
 					c.Contexts = make(map[string]configContext)
 				}
 				was := c.Contexts[args[0]]
-				c.Contexts[args[0]] = configContext{API: cmp.Or(x.API, was.API), Output: cmp.Or(x.Output, was.Output)}
+				c.Contexts[args[0]] = configContext{API: cmp.Or(x.API, was.API), CA: cmp.Or(x.CA, was.CA), Output: cmp.Or(x.Output, was.Output)}
 				if c.Current == "" { // the first one is meant to be used
 					c.Current = args[0]
 					return fmt.Sprintf("context %s is set, and is the current one", args[0]), nil
@@ -252,7 +261,8 @@ func newConfigSet() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&x.API, "api", "", "`ADDRESS` (HOST:PORT) of the coordinator's API")
+	cmd.Flags().StringVar(&x.API, "api", "", "`ADDRESS` (HOST:PORT, or https://HOST:PORT) of the coordinator's API")
+	cmd.Flags().StringVar(&x.CA, "ca", "", "`FILE` with the authority of its certificate (default: those that this machine trusts)")
 	cmd.Flags().StringVar(&x.Output, "output", "", "`FORMAT` of its answers: "+format.JoinWithOr(printer.Formats()))
 	return cmd
 }

@@ -76,7 +76,7 @@ func TestWrongConfigurationsAreExplained(t *testing.T) {
 		{"contexts: {north: {}}\n", []string{"config", "delete-context", "south"}, `there is only "north"`},
 		{"contexts:\n  north:\n    adress: x\n", []string{"sites"}, "config.yaml:3: contexts/north/adress: unknown key"},
 		{"current-context: north\n", []string{"sites"}, `no context "north"`},
-		{"", []string{"config", "set-context", "north", "--api", "http://127.0.0.1:7480"}, "want HOST:PORT"},
+		{"", []string{"config", "set-context", "north", "--api", "http://127.0.0.1:7480"}, "want HOST:PORT"}, {"", []string{"config", "set-context", "north", "--api", "https://127.0.0.1"}, "want HOST:PORT"},
 		{"", []string{"config", "set-context", "north", "--output", "xml"}, "want table"},
 	} {
 		if err := os.WriteFile(file, []byte(tc.text), 0o600); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -60,10 +60,11 @@ func (f liveRecord) url() (string, error) {
 	if !f.isAsked() {
 		return "", nil
 	}
-	if strings.Contains(f.api, "://") {
-		return "", usageError{fmt.Errorf("--api %q: want HOST:PORT without a scheme, such as %s", f.api, defaultAPIAddress)}
+	u, err := apiURL(f.api)
+	if err != nil {
+		return "", err
 	}
-	return "http://" + f.api + recordPath, nil
+	return u.String() + recordPath, nil
 }
 
 // recordPath is where a coordinator serves its record.
@@ -71,22 +72,17 @@ const recordPath = "/v1/record"
 
 // isRecordURL reports whether what a ledgerSelector returned is the record of a running
 // coordinator, and not a file.
-func isRecordURL(path string) bool { return strings.HasPrefix(path, "http://") }
+func isRecordURL(path string) bool {
+	return strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://")
+}
 
 // requestRecord sends a request for the record of a coordinator and returns the answer, whose
 // status is good.
 func requestRecord(method, url string) (*http.Response, error) {
-	r, err := http.NewRequest(method, url, nil)
+	api := strings.TrimPrefix(strings.TrimSuffix(url, recordPath), "http://")
+	answer, err := askAPI(context.Background(), method, api, recordPath, "", nil)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--api: %w", err)}
-	}
-	if token := os.Getenv("GRIDBID_TOKEN"); token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
-	}
-	client := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: 15 * time.Second}}
-	answer, err := client.Do(r)
-	if err != nil {
-		return nil, fmt.Errorf("no coordinator answers at %s: start one with `gridbid up`, or give the address of one with --api: %w", r.URL.Host, err)
+		return nil, err
 	}
 	if answer.StatusCode == http.StatusOK {
 		return answer, nil
@@ -97,7 +93,7 @@ func requestRecord(method, url string) (*http.Response, error) {
 		Error string `json:"error"`
 	}
 	if json.Unmarshal(text, &fault) != nil || fault.Error == "" {
-		fault.Error = fmt.Sprintf("%s answers %s: it is no coordinator, or an older one that does not serve its record", r.URL.Host, answer.Status)
+		fault.Error = fmt.Sprintf("%s answers %s: it is no coordinator, or an older one that does not serve its record", api, answer.Status)
 	}
 	return nil, errors.New(fault.Error)
 }

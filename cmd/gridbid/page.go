@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gridbid/gridbid/coordinator/rights"
 	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/explain/mcp"
 	"github.com/gridbid/gridbid/explain/page"
@@ -28,8 +30,7 @@ import (
 func newPageCommand() *cobra.Command {
 	var f ledgerSelector
 	var model modelFlags
-	var listen string
-	var hosts []string
+	var serve pageServing
 	cmd := &cobra.Command{
 		Use:   "page [LEDGER]",
 		Short: "serve a web page on a run: sites, decisions, charts and questions",
@@ -41,14 +42,14 @@ without it the ledger of the last run is read, and with --live the record of a r
 coordinator, which is followed. Programs use the Model Context
 Protocol over HTTP at /mcp.
 
-The page listens on loopback unless --listen names another address. On any other
-address every visitor must give the token: $GRIDBID_PAGE_TOKEN or, if that is unset,
-a random one, which is printed. If $GRIDBID_PAGE_TOKEN is set, the token is required
-on every address, for example behind a proxy on this machine.
+The page listens on loopback unless --listen names another address, which needs
+--credentials and --tls-cert. With --credentials every visitor signs in with a
+credential of the role auditor or federation-admin (gridbid credentials), on loopback,
+too, for example behind a proxy on this machine.
 ` + readsHelp,
 		Example: `  gridbid page
   gridbid page --policy home-fifo --listen 127.0.0.1:8090
-  GRIDBID_PAGE_TOKEN=$(openssl rand -hex 16) gridbid page --listen 0.0.0.0:8080 --host gridbid.example`,
+  gridbid page --listen 0.0.0.0:8443 --credentials credentials.json --tls-cert page.pem --tls-key page.key`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, err := f.sourceOfArgs(args)
@@ -59,7 +60,7 @@ on every address, for example behind a proxy on this machine.
 			if err != nil {
 				return fmt.Errorf("page: %w", err)
 			}
-			if err := servePage(cmd.Context(), from.followed(), listen, hosts, reads, cmd.ErrOrStderr()); err != nil {
+			if err := servePage(cmd.Context(), from.followed(), serve, reads, cmd.ErrOrStderr()); err != nil {
 				return fmt.Errorf("page: %w", err)
 			}
 			return nil
@@ -67,14 +68,56 @@ on every address, for example behind a proxy on this machine.
 	}
 	model.registerFlags(cmd)
 	f.registerFlags(cmd, "`FOLDER` of the run, written by gridbid replay")
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "`ADDRESS` (HOST:PORT) to listen on")
-	cmd.Flags().StringSliceVar(&hosts, "host", nil, "further host `NAME` that requests may be addressed to; repeatable")
+	cmd.Flags().StringVar(&serve.listen, "listen", "127.0.0.1:8080", "`ADDRESS` (HOST:PORT) to listen on")
+	cmd.Flags().StringSliceVar(&serve.hosts, "host", nil, "further host `NAME` that requests may be addressed to; repeatable")
+	cmd.Flags().StringVar(&serve.credentials, "credentials", "", "`FILE` of credentials (gridbid credentials) that visitors sign in with")
+	cmd.Flags().StringVar(&serve.cert, "tls-cert", "", "`FILE` with the certificate of the page, in PEM")
+	cmd.Flags().StringVar(&serve.key, "tls-key", "", "`FILE` with its key, in PEM")
+	cmd.MarkFlagsRequiredTogether("tls-cert", "tls-key")
 	return cmd
 }
 
-// servePage serves the page of a ledger until ctx ends. On an address that other machines reach it
-// requires a token, and makes one if there is none.
-func servePage(ctx context.Context, from recordSource, listen string, hosts []string, reads *translate.Translator, stderr io.Writer) error {
+// pageServing says where a page is served, and to whom.
+type pageServing struct {
+	listen    string
+	hosts     []string
+	cert, key string
+
+	credentials string
+}
+
+// listenOn opens the page's listener, and returns the URL of the page.
+func (s pageServing) listenOn() (socket net.Listener, url string, err error) {
+	if socket, err = net.Listen("tcp", s.listen); err != nil {
+		return nil, "", usageError{fmt.Errorf("%w: choose another address with --listen", err)}
+	}
+	// The address that was bound decides, as a name in --listen may resolve to any.
+	at, ok := socket.Addr().(*net.TCPAddr)
+	if public := !ok || !at.IP.IsLoopback(); public && (s.credentials == "" || s.cert == "") {
+		_ = socket.Close()
+		return nil, "", usageError{fmt.Errorf("other machines reach %s, so the page needs credentials and TLS there: give --credentials (gridbid credentials add writes the file), --tls-cert and --tls-key, or listen on a loopback address", s.listen)}
+	}
+	if s.cert == "" {
+		return socket, "http://" + socket.Addr().String(), nil
+	}
+	pair, err := tls.LoadX509KeyPair(s.cert, s.key)
+	if err != nil {
+		_ = socket.Close()
+		return nil, "", usageError{fmt.Errorf("--tls-cert: %w", err)}
+	}
+	return tls.NewListener(socket, &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}), "https://" + socket.Addr().String(), nil
+}
+
+// servePage serves the page of a ledger until ctx ends.
+func servePage(ctx context.Context, from recordSource, serve pageServing, reads *translate.Translator, stderr io.Writer) error {
+	var readers *rights.Authenticator
+	if serve.credentials != "" {
+		var err error
+		log := slog.New(slog.NewTextHandler(stderr, nil))
+		if readers, err = rights.New(rights.Config{CredentialsFile: serve.credentials, Log: log}); err != nil {
+			return usageError{err}
+		}
+	}
 	run, about, err := openRun(ctx, from, stderr)
 	if err != nil {
 		return err
@@ -83,27 +126,19 @@ func servePage(ctx context.Context, from recordSource, listen string, hosts []st
 	if from.isLive() {
 		title = "live federation"
 	}
-	opts := page.Options{
-		Title: title, Live: from.follow, Policy: about["policy"], Hosts: hosts, Reads: reads,
-		MCP: mcp.HTTPHandler(mcp.New(run, buildVersion(), reads)), Rivals: rivalsNextToLedger(ctx, from, about["policy"], stderr),
-	}
-	socket, err := net.Listen("tcp", listen)
+	socket, url, err := serve.listenOn()
 	if err != nil {
-		return usageError{fmt.Errorf("%w: choose another address with --listen", err)}
+		return err
 	}
 	defer socket.Close()
-	opts.Token = os.Getenv("GRIDBID_PAGE_TOKEN")
-	at, ok := socket.Addr().(*net.TCPAddr)
-	// The address that was bound decides, as a name in --listen may resolve to any.
-	switch public := !ok || !at.IP.IsLoopback(); {
-	case opts.Token == "" && public:
-		opts.Token = rand.Text()
-		fmt.Fprintf(stderr, "token: %s\n", opts.Token)
-	case opts.Token != "" && len(opts.Token) < 16:
-		return usageError{errors.New("GRIDBID_PAGE_TOKEN is too short: want at least 16 characters")}
+	if readers != nil {
+		go readers.Run(ctx)
 	}
-	fmt.Fprintf(stderr, "page: http://%s\n", socket.Addr())
-	return serveHTTP(ctx, socket, page.NewPageHandler(run, opts))
+	fmt.Fprintf(stderr, "page: %s\n", url)
+	return serveHTTP(ctx, socket, page.NewPageHandler(run, page.Options{
+		Title: title, Live: from.follow, Policy: about["policy"], Hosts: serve.hosts, Readers: readers, Reads: reads,
+		MCP: mcp.HTTPHandler(mcp.New(run, buildVersion(), reads)), Rivals: rivalsNextToLedger(ctx, from, about["policy"], stderr),
+	}))
 }
 
 // serveHTTP serves requests until ctx ends. Open streams end with ctx, and other requests

@@ -13,13 +13,13 @@ import (
 
 // serving starts `gridbid page` and returns what it says until its address, and
 // the address.
-func serving(t *testing.T, listen string) (said []string, address string) {
+func serving(t *testing.T, serve pageServing) (said []string, address string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	stderr, say := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := servePage(ctx, recordSource{path: filepath.Join(ledgerOf(t, "auction"), "auction.ledger")}, listen, nil, nil, say)
+		err := servePage(ctx, recordSource{path: filepath.Join(ledgerOf(t, "auction"), "auction.ledger")}, serve, nil, say)
 		say.CloseWithError(err)
 		ended <- err
 	}()
@@ -63,8 +63,7 @@ func fetch(t *testing.T, address, token string) (int, string) {
 }
 
 func TestPageServesTheLedger(t *testing.T) {
-	t.Setenv("GRIDBID_PAGE_TOKEN", "")
-	said, at := serving(t, "127.0.0.1:0")
+	said, at := serving(t, pageServing{listen: "127.0.0.1:0"})
 	if len(said) != 1 {
 		t.Errorf("page says %q; want its address alone", said)
 	}
@@ -73,40 +72,37 @@ func TestPageServesTheLedger(t *testing.T) {
 	}
 }
 
-func TestPageBeyondThisMachineAsksForAToken(t *testing.T) {
-	t.Setenv("GRIDBID_PAGE_TOKEN", "")
-	said, at := serving(t, "0.0.0.0:0")
-	token, ok := strings.CutPrefix(said[0], "token: ")
-	if !ok || len(token) < 16 {
-		t.Fatalf("page says %q; want a token", said)
+// newCredential adds a credential to a file and returns its token.
+func newCredential(t *testing.T, file string, args ...string) string {
+	t.Helper()
+	token, _, err := execute(newCredentialsCommand(), append([]string{"add", "--file", file}, args...)...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	at = strings.Replace(strings.Replace(at, "0.0.0.0", "127.0.0.1", 1), "[::]", "127.0.0.1", 1)
-	for tried, want := range map[string]int{"": 401, token + "x": 401, token: 200} {
-		if code, _ := fetch(t, at+"/at", tried); code != want {
-			t.Errorf("with token %q: %d; want %d", tried, code, want)
+	return strings.TrimSpace(token)
+}
+
+// A page that other machines reach needs credentials and TLS; the error says what to give.
+func TestPageBeyondThisMachineNeedsCredentialsAndTLS(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "credentials.json")
+	newCredential(t, file, "ada", "--role", "auditor")
+	for _, serve := range []pageServing{{}, {credentials: file}} {
+		serve.listen = "0.0.0.0:0"
+		err := servePage(context.Background(), recordSource{path: filepath.Join(ledgerOf(t, "auction"), "auction.ledger")}, serve, nil, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "give --credentials") || !errors.As(err, new(usageError)) {
+			t.Errorf("%+v: %v", serve, err)
 		}
 	}
 }
 
 // A proxy on this machine brings everybody to a loopback address.
-func TestPageAsksForTheTokenThatItWasGiven(t *testing.T) {
-	const token = "0123456789abcdef"
-	t.Setenv("GRIDBID_PAGE_TOKEN", token)
-	said, at := serving(t, "127.0.0.1:0")
-	if strings.Contains(strings.Join(said, " "), token) {
-		t.Errorf("page says %q; want the token kept", said)
-	}
-	for tried, want := range map[string]int{"": 401, token: 200} {
+func TestPageAsksForCredentials(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "credentials.json")
+	auditor, tenant := newCredential(t, file, "ada", "--role", "auditor"), newCredential(t, file, "ben", "--role", "tenant", "--tenant", "team-a")
+	_, at := serving(t, pageServing{listen: "127.0.0.1:0", credentials: file})
+	for tried, want := range map[string]int{"": 401, tenant: 401, auditor + "x": 401, auditor: 200} {
 		if code, _ := fetch(t, at+"/at", tried); code != want {
 			t.Errorf("with token %q: %d; want %d", tried, code, want)
 		}
-	}
-}
-
-func TestPageRefusesAWeakToken(t *testing.T) {
-	t.Setenv("GRIDBID_PAGE_TOKEN", "short")
-	err := servePage(context.Background(), recordSource{path: filepath.Join(ledgerOf(t, "auction"), "auction.ledger")}, "0.0.0.0:0", nil, nil, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "at least 16") || !errors.As(err, new(usageError)) {
-		t.Errorf("a weak token: %v", err)
 	}
 }

@@ -48,7 +48,7 @@ and its effect on a replayed day. Then apply it; from then on it is in force.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPolicySentenceCommand(), newPolicyApplyCommand(), newPolicyApproveCommand(), newPolicyPersonCommand(), newPolicyShowCommand())
+	cmd.AddCommand(newPolicySentenceCommand(), newPolicyApplyCommand(), newPolicyApproveCommand(), newPolicyShowCommand())
 	return cmd
 }
 
@@ -335,10 +335,10 @@ coordinator. The coordinator refuses it if the policy has changed since the prop
 Removing or changing a hard rule needs a second person, and must be proposed alone.
 
 The ledger records each policy in force with its sentence and the people who
-confirmed it. A coordinator with people_file requires your token, in $GRIDBID_TOKEN;
-a change that loosens a rule then waits until another person approves it by "gridbid
-policy second" with a token of their own. A coordinator without people_file serves its
-own machine only, and does not verify the names that it is given.`,
+confirmed it. A coordinator with credentials requires yours, in $GRIDBID_TOKEN; a
+change that loosens a rule then waits until another person approves it by "gridbid
+policy second" with a credential of their own. A coordinator without credentials serves
+its own machine only, and does not verify the names that it is given.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// The id becomes a file name, so it must not lead out of the folder.

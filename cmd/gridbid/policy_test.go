@@ -4,18 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/gridbid/gridbid/bus/wal"
-	"github.com/gridbid/gridbid/coordinator/api"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -112,36 +109,6 @@ func TestAProposalThatCannotBeStoredFailsAtOnce(t *testing.T) {
 	}
 	if _, stderr, err := execute(newPolicyCommand(), "say", "avoid oslo at night"); err == nil || strings.Contains(stderr, "Replaying") {
 		t.Errorf("say, with a file in the place of wishes: %v, after %q", err, stderr)
-	}
-}
-
-// Tokens are shown once, so none may get lost from the file, whoever else adds one.
-func TestPeopleAreAddedOneAfterTheOther(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "people.json")
-	const many = 20
-	var all sync.WaitGroup
-	for i := range many {
-		all.Go(func() {
-			if out, _, err := execute(newPolicyCommand(), "person", fmt.Sprint("ada ", i), "--file", file); err != nil || len(out) < 20 {
-				t.Errorf("person: %v: %q", err, out)
-			}
-		})
-	}
-	all.Wait()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if people, err := api.ReadPeople(file, text); err != nil || len(people) != many {
-		t.Errorf("%d people are in the file: %v; want %d", len(people), err, many)
-	}
-	for _, name := range []string{"ada 1", ""} {
-		if _, _, err := execute(newPolicyCommand(), "person", name, "--file", file); !errors.As(err, new(usageError)) {
-			t.Errorf("person %q: %v; want bad input", name, err)
-		}
-	}
-	if now, err := os.ReadFile(file); err != nil || string(now) != string(text) {
-		t.Errorf("who cannot be added changed the file: %v: %s", err, now)
 	}
 }
 

@@ -14,51 +14,53 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/coordinator/rights"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/internal/jobfile"
-	"github.com/gridbid/gridbid/internal/loopback"
 	"github.com/gridbid/gridbid/internal/nearest"
-	"github.com/gridbid/gridbid/internal/plainerror"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // requestTimeout bounds the time of a request.
 const requestTimeout = 10 * time.Second
 
-// HTTPHandler serves everything under /v1/, and /healthz and /readyz. It refuses
-// requests from other machines, and those to a host name that is not this
-// machine's, which a web page could send through a browser (DNS rebinding).
+// HTTPHandler serves everything under /v1/ but the record, and /healthz and /readyz, to those
+// whom the guard lets through. It refuses what a page elsewhere has a browser send.
 func (d *Server) HTTPHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/jobs", d.handleListJobs)
-	mux.HandleFunc("POST /v1/jobs", d.handleSubmit)
-	mux.HandleFunc("POST /v1/quotes", d.handleQuote)
-	mux.HandleFunc("GET /v1/jobs/{id}", d.handleGetJob)
-	mux.HandleFunc("POST /v1/jobs/{id}/cancel", d.handleCancel)
-	mux.HandleFunc("GET /v1/sites", d.handleListSites)
-	mux.HandleFunc("POST /v1/sites/{site}/drain", d.handleDrain)
-	mux.HandleFunc("POST /v1/sites/{site}/gone", d.handleDecommission)
-	mux.HandleFunc("POST /v1/sites/{site}/revoked", d.handleRevoked)
-	mux.HandleFunc("GET /v1/events", d.handleListEvents)
-	mux.HandleFunc("GET /v1/auctions", d.handleListRounds)
-	mux.HandleFunc("GET /v1/policy", d.handleGetPolicy)
-	mux.HandleFunc("POST /v1/policy", d.handleChangePolicy)
-	mux.HandleFunc("GET /v1/policy/waiting", d.handleListPending)
-	mux.HandleFunc("POST /v1/policy/waiting/{id}", d.handleSecondApproval)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", d.handleReady)
-	return onlyLocal(http.NewCrossOriginProtection().Handler(http.TimeoutHandler(mux, requestTimeout, `{"error":"no answer in time; try once more"}`)))
+	for pattern, handle := range d.handlers() {
+		mux.Handle(pattern, d.guard.Protect(pattern, http.TimeoutHandler(handle, requestTimeout, `{"error":"no answer in time; try once more"}`)))
+	}
+	return http.NewCrossOriginProtection().Handler(mux)
 }
 
-// onlyLocal refuses requests from other machines, with an error in JSON.
-func onlyLocal(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !loopback.IsLocalRequest(r) {
-			writeError(w, http.StatusForbidden, errors.New("api: only requests from this machine, under its own name, are served"))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+// handlers returns what serves each endpoint of the rights' table that is served here.
+func (d *Server) handlers() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"GET /v1/jobs":                  d.handleListJobs,
+		"POST /v1/jobs":                 d.handleSubmit,
+		"POST /v1/quotes":               d.handleQuote,
+		"GET /v1/jobs/{id}":             d.handleGetJob,
+		"POST /v1/jobs/{id}/cancel":     d.handleCancel,
+		"GET /v1/sites":                 d.handleListSites,
+		"POST /v1/sites/{site}/drain":   d.handleDrain,
+		"POST /v1/sites/{site}/gone":    d.handleDecommission,
+		"POST /v1/sites/{site}/revoked": d.handleRevoked,
+		"GET /v1/events":                d.handleListEvents,
+		"GET /v1/auctions":              d.handleListRounds,
+		"GET /v1/policy":                d.handleGetPolicy,
+		"POST /v1/policy":               d.handleChangePolicy,
+		"GET /v1/policy/waiting":        d.handleListPending,
+		"POST /v1/policy/waiting/{id}":  d.handleSecondApproval,
+		"GET /v1/whoami":                handleWhoami,
+		"GET /healthz":                  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") },
+		"GET /readyz":                   d.handleReady,
+	}
+}
+
+// handleWhoami answers whom a credential stands for.
+func handleWhoami(w http.ResponseWriter, r *http.Request) {
+	writeJSON(w, http.StatusOK, rights.Of(r.Context()))
 }
 
 // writeJSON writes v as JSON. No cache may store it, since a job's status changes.
@@ -69,12 +71,8 @@ func writeJSON(w http.ResponseWriter, code int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // fails if the client has gone
 }
 
-// writeError answers with an error as JSON: {"error": "..."}, without names of packages.
-func writeError(w http.ResponseWriter, code int, err error) {
-	writeJSON(w, code, struct {
-		Error string `json:"error"`
-	}{plainerror.Text(err)})
-}
+// writeError answers with an error as JSON.
+func writeError(w http.ResponseWriter, code int, err error) { rights.WriteError(w, code, err) }
 
 // rejectIfStandby answers for a coordinator that does not lead, and reports whether it did.
 func (d *Server) rejectIfStandby(w http.ResponseWriter) bool {
@@ -122,11 +120,15 @@ func (d *Server) handleListJobs(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := []jobstatus.Job{} // an empty list, and not null, where no job matches
+	sees := d.jobsSeenBy(r)
 	d.readStatus(func(b *jobstatus.View) {
 		for _, j := range b.AllJobs(d.clock.Now()) {
-			if len(out) < limit && (s == "" || s == j.State) && (t == "" || t == j.Tenant) {
+			if len(out) < limit && sees.has(j.Tenant) && (s == "" || s == j.State) && (t == "" || t == j.Tenant) {
 				out = append(out, j)
 			}
+		}
+		for i := range out {
+			sees.hideOthers(&out[i], b, d.clock.Now())
 		}
 	})
 	writeJSON(w, http.StatusOK, out)
@@ -146,15 +148,20 @@ func (d *Server) findJob(id string) (j jobstatus.Job, ok bool) {
 	return j, ok
 }
 
-// nearestJobs returns the end of an error about an unknown job: the ids that may be meant.
-func (d *Server) nearestJobs(id string) string {
+// writeUnknownJob answers that there is no such job, and which may be meant. A job that the
+// request's principal may not see is answered in the same way.
+func (d *Server) writeUnknownJob(w http.ResponseWriter, r *http.Request) {
 	var known []string
+	sees := d.jobsSeenBy(r)
 	d.readStatus(func(b *jobstatus.View) {
 		for _, j := range b.AllJobs(d.clock.Now()) {
-			known = append(known, string(j.ID))
+			if sees.has(j.Tenant) {
+				known = append(known, string(j.ID))
+			}
 		}
 	})
-	return nearest.DidYouMean(id, known)
+	id := r.PathValue("id")
+	writeError(w, http.StatusNotFound, fmt.Errorf("api: unknown job %q%s", id, nearest.DidYouMean(id, known)))
 }
 
 // nearestSites returns the end of an error about an unknown site: the names that may be
@@ -174,9 +181,13 @@ func (d *Server) handleGetJob(w http.ResponseWriter, r *http.Request) {
 	}
 	var j jobstatus.Job
 	var ok bool
-	d.readStatus(func(b *jobstatus.View) { j, ok = b.DescribeJob(protocol.JobID(r.PathValue("id")), d.clock.Now()) })
-	if !ok {
-		writeError(w, http.StatusNotFound, fmt.Errorf("api: unknown job %q%s", r.PathValue("id"), d.nearestJobs(r.PathValue("id"))))
+	sees := d.jobsSeenBy(r)
+	d.readStatus(func(b *jobstatus.View) {
+		j, ok = b.DescribeJob(protocol.JobID(r.PathValue("id")), d.clock.Now())
+		sees.hideOthers(&j, b, d.clock.Now())
+	})
+	if !ok || !sees.has(j.Tenant) {
+		d.writeUnknownJob(w, r)
 		return
 	}
 	writeJSON(w, http.StatusOK, j)
@@ -186,8 +197,8 @@ func (d *Server) handleGetJob(w http.ResponseWriter, r *http.Request) {
 var jobIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // readJobRequest reads the job file in a request's body, with the id of its address where it has
-// one. code is the status of an error.
-func readJobRequest(w http.ResponseWriter, r *http.Request) (o jobfile.Request, code int, err error) {
+// one, and the tenant of its credential. code is the status of an error.
+func (d *Server) readJobRequest(w http.ResponseWriter, r *http.Request) (o jobfile.Request, code int, err error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind != "application/yaml" && kind != "application/json" {
 		return o, http.StatusUnsupportedMediaType, errors.New("api: send a job as application/yaml or application/json")
@@ -203,7 +214,13 @@ func readJobRequest(w http.ResponseWriter, r *http.Request) (o jobfile.Request, 
 			err = fmt.Errorf("api: id %q: want up to 128 letters, digits and ._-", id)
 		}
 	}
-	return o, http.StatusBadRequest, err
+	if err != nil {
+		return o, http.StatusBadRequest, err
+	}
+	if o, err = d.withTenantOf(r, o); err != nil {
+		return o, http.StatusForbidden, err
+	}
+	return o, http.StatusOK, nil
 }
 
 // handleSubmit accepts a job file. It is idempotent: a second submission of the same job
@@ -213,7 +230,7 @@ func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
 	if d.rejectIfStandby(w) {
 		return
 	}
-	o, code, err := readJobRequest(w, r)
+	o, code, err := d.readJobRequest(w, r)
 	if err == nil && o.ID() == "" {
 		err = errors.New("api: job: id is missing: give the job a unique name")
 	}
@@ -224,7 +241,7 @@ func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
 	// A job that has not ended is answered from the status, without asking the market.
 	was, known := d.findJob(string(o.ID()))
 	if known && !was.IsOver() {
-		d.answerKnownJob(w, o, was)
+		d.answerKnownJob(w, r, o, was)
 		return
 	}
 	if err := d.checkNames(o); err != nil {
@@ -243,17 +260,24 @@ func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
 	case j.Why == string(protocol.Malformed) && j.IsSubmittedBy(o.SubmitAt(j.Arrived)): // refused now, or at an earlier submission
 		writeError(w, http.StatusUnprocessableEntity, fmt.Errorf("api: job %s: refused: %s %s", j.ID, j.Why, j.Note))
 	default:
-		d.answerKnownJob(w, o, j)
+		d.answerKnownJob(w, r, o, j)
 	}
 }
 
 // answerKnownJob answers a repeated submission with the job's status, or with 409 if the job
 // of that id is a different one.
-func (d *Server) answerKnownJob(w http.ResponseWriter, o jobfile.Request, j jobstatus.Job) {
+func (d *Server) answerKnownJob(w http.ResponseWriter, r *http.Request, o jobfile.Request, j jobstatus.Job) {
 	if !j.IsSubmittedBy(o.SubmitAt(j.Arrived)) {
 		writeConflict(w, j.ID)
 		return
 	}
+	d.answerJob(w, r, j)
+}
+
+// answerJob answers with a job that the request's principal may see.
+func (d *Server) answerJob(w http.ResponseWriter, r *http.Request, j jobstatus.Job) {
+	sees := d.jobsSeenBy(r)
+	d.readStatus(func(b *jobstatus.View) { sees.hideOthers(&j, b, d.clock.Now()) })
 	writeJSON(w, http.StatusOK, j)
 }
 
@@ -271,8 +295,8 @@ func (d *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	j, ok := d.findJob(id)
 	switch {
-	case !ok:
-		writeError(w, http.StatusNotFound, fmt.Errorf("api: unknown job %q%s", id, d.nearestJobs(id)))
+	case !ok || !d.jobsCancelledBy(r).has(j.Tenant):
+		d.writeUnknownJob(w, r)
 		return
 	case !j.IsOver():
 		if err := d.submitMessage(r.Context(), func(protocol.Time) protocol.Body { return protocol.Cancel{Job: j.ID} }); err != nil {
@@ -281,7 +305,7 @@ func (d *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
 		}
 		j, _ = d.findJob(id)
 	}
-	writeJSON(w, http.StatusOK, j)
+	d.answerJob(w, r, j)
 }
 
 // handleListRounds lists the latest clearing rounds.

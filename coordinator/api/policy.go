@@ -13,6 +13,7 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
 	"github.com/gridbid/gridbid/coordinator/policy"
+	"github.com/gridbid/gridbid/coordinator/rights"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/protocol/quota"
 )
@@ -21,8 +22,8 @@ import (
 type PolicyRequest struct {
 	Change   policy.Change `json:"change"`
 	Sentence string        `json:"said"`
-	By       string        `json:"by"`               // the operator; may be left out when a token identifies him
-	Second   string        `json:"second,omitempty"` // accepted only if names are not verified by tokens
+	By       string        `json:"by"`               // the operator; may be left out when a credential identifies him
+	Second   string        `json:"second,omitempty"` // accepted only if names are not verified by credentials
 }
 
 // handleGetPolicy answers with the policy in force; version 0 means none.
@@ -40,17 +41,13 @@ func (d *Server) currentPolicy() (p protocol.Policy) {
 }
 
 // handleChangePolicy puts a change of policy into force, if it was made against the policy in
-// force. If operators have tokens, a change that loosens a hard rule waits until a
+// force. If operators have credentials, a change that loosens a hard rule waits until a
 // second operator confirms it.
 func (d *Server) handleChangePolicy(w http.ResponseWriter, r *http.Request) {
 	if d.rejectIfStandby(w) {
 		return
 	}
-	who, err := d.authenticate(r)
-	if err != nil {
-		writeError(w, http.StatusUnauthorized, err)
-		return
-	}
+	p := rights.Of(r.Context())
 	// 1 MiB bounds the memory of a request.
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	var wish PolicyRequest
@@ -64,14 +61,15 @@ func (d *Server) handleChangePolicy(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, fmt.Errorf("api: policy: %w", err))
 		return
 	}
-	// Without tokens names are claims only: the change is put into force, marked unproved.
-	if d.people == nil {
+	// Without credentials names are claims only: the change is put into force, marked unproved.
+	if !p.IsAuthenticated() {
 		d.submitPolicy(w, r, wish, false)
 		return
 	}
-	// A token speaks for its owner only, never for a second person.
+	who := p.Name
+	// A credential speaks for its owner only, never for a second person.
 	if wish.By != "" && wish.By != who || wish.Second != "" {
-		writeError(w, http.StatusForbidden, fmt.Errorf("api: policy: the token belongs to %s and confirms in that name only; the second person must use a token of their own", who))
+		writeError(w, http.StatusForbidden, fmt.Errorf("api: policy: the credential belongs to %s and confirms in that name only; the second person must use one of their own", who))
 		return
 	}
 	wish.By = who
@@ -140,14 +138,12 @@ func (d *Server) handleSecondApproval(w http.ResponseWriter, r *http.Request) {
 	if d.rejectIfStandby(w) {
 		return
 	}
-	who, err := d.authenticate(r)
-	if err == nil && who == "" {
-		err = errors.New("api: no change waits for a second person, since no people_file is configured: see docs/policy.md")
-	}
-	if err != nil {
-		writeError(w, http.StatusUnauthorized, err)
+	p := rights.Of(r.Context())
+	if !p.IsAuthenticated() {
+		writeError(w, http.StatusConflict, errors.New("api: no change waits for a second person, since no credentials are configured: see docs/policy.md"))
 		return
 	}
+	who := p.Name
 	d.mu.Lock()
 	i := slices.IndexFunc(d.pending, func(x PendingChange) bool { return x.ID == r.PathValue("id") })
 	var wish PolicyRequest
@@ -189,7 +185,7 @@ func (d *Server) checkGuarantees(p protocol.Policy) error {
 	return nil
 }
 
-// submitPolicy sends a new policy to the market. proved: its names were verified by tokens.
+// submitPolicy sends a new policy to the market. proved: its names were verified by credentials.
 func (d *Server) submitPolicy(w http.ResponseWriter, r *http.Request, wish PolicyRequest, proved bool) {
 	p, err := policy.ApplyChange(d.currentPolicy(), wish.Change, wish.By, wish.Second, wish.Sentence)
 	if err != nil {

@@ -77,7 +77,7 @@ func (d *Server) handleQuote(w http.ResponseWriter, r *http.Request) {
 	if d.rejectIfStandby(w) {
 		return
 	}
-	o, code, err := readJobRequest(w, r)
+	o, code, err := d.readJobRequest(w, r)
 	if err == nil {
 		code, err = http.StatusUnprocessableEntity, d.checkNames(o)
 	}

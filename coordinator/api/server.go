@@ -1,7 +1,8 @@
 // Package api is the HTTP and JSON API of a live coordinator for operators and
 // scripts: submit and cancel jobs, list their status, drain a site, change the
-// policy. It opens no listener itself. A caller that serves its handler beyond this
-// machine must authenticate clients first.
+// policy. It opens no listener itself. Who may do what says package coordinator/rights;
+// whose jobs a request is about is decided here. Without credentials only this machine is
+// served.
 //
 // A request becomes a message of the party "desk" to the market, so that the market
 // has one kind of input. The API answers when the message's events are stored.
@@ -13,11 +14,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
 	"github.com/gridbid/gridbid/coordinator/liveness"
+	"github.com/gridbid/gridbid/coordinator/rights"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -38,12 +41,12 @@ type Server struct {
 	openQuotes    map[uint64]*openQuote // by number
 	evaluateQuote EvaluateQuote         // of the running term
 
-	people map[string]string // name by hash of token; nil: names are not verified
+	guard *rights.Guard
 }
 
 // New returns the API of a coordinator that stands by.
 func New() *Server {
-	d := &Server{requests: make(chan bus.LocalRequest), openQuotes: make(map[uint64]*openQuote)}
+	d := &Server{requests: make(chan bus.LocalRequest), openQuotes: make(map[uint64]*openQuote), guard: rights.NewGuard(nil, slog.Default())}
 	d.ResetStatus()
 	return d
 }

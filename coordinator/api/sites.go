@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/coordinator/rights"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // handleListSites lists the registered sites with their status.
-func (d *Server) handleListSites(w http.ResponseWriter, _ *http.Request) {
+func (d *Server) handleListSites(w http.ResponseWriter, r *http.Request) {
 	if d.rejectIfStandby(w) {
 		return
 	}
-	writeJSON(w, http.StatusOK, append([]jobstatus.Site{}, d.listSites()...))
+	writeJSON(w, http.StatusOK, append([]jobstatus.Site{}, d.sitesSeenBy(r)...))
 }
 
 // handleListEvents lists what operators did and what changed at sites, oldest first: since an
@@ -30,6 +31,12 @@ func (d *Server) handleListEvents(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	site := r.FormValue("site")
+	if p := rights.Of(r.Context()); !p.SeesAllSites() {
+		if site != "" && !d.actsOnSite(w, r, site) {
+			return
+		}
+		site = p.Site
+	}
 	if _, ok := d.findSite(site); site != "" && !ok {
 		d.writeUnknownSite(w, site)
 		return
@@ -80,9 +87,13 @@ func parseUntil(now protocol.Time, text string) (at protocol.Time, err error) {
 	return at, nil
 }
 
-// requestOperator returns who asks and why, of a request's by and why. An error was answered.
+// requestOperator returns who asks and why, of a request's credential or its by, and its why. An
+// error was answered.
 func requestOperator(w http.ResponseWriter, r *http.Request, required bool) (by, why string, ok bool) {
 	by, why = r.FormValue("by"), r.FormValue("why")
+	if p := rights.Of(r.Context()); p.IsAuthenticated() {
+		by = p.Name
+	}
 	if by == "" && required || len(by) > 128 || len(why) > 1000 {
 		writeError(w, http.StatusBadRequest, errors.New("api: by: want the name of the operator, up to 128 bytes; why: up to 1,000 bytes"))
 		return by, why, false
@@ -170,6 +181,9 @@ type siteReply struct {
 // the message: late is then the rest of the error, or "" if that is no error.
 func (d *Server) applyToSite(w http.ResponseWriter, r *http.Request, what string, b protocol.Body, late string) {
 	name := r.PathValue("site")
+	if !d.actsOnSite(w, r, name) {
+		return
+	}
 	was, ok := d.findSite(name)
 	switch {
 	case !ok:

@@ -4,16 +4,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/coordinator/api"
+	"github.com/gridbid/gridbid/coordinator/rights"
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// With a file of people no operator can confirm in the name of another, and what loosens a
+// With credentials no operator can confirm in the name of another, and what loosens a
 // hard rule takes two tokens.
 func TestLooseningAPolicyTakesTwoTokens(t *testing.T) {
 	srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})
@@ -21,20 +27,33 @@ func TestLooseningAPolicyTakesTwoTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	ada, adaLine, err := api.NewPerson("ada")
-	if err != nil {
+	var people rights.File
+	token := func(name string) string {
+		token, line, err := rights.NewCredential(rights.Credential{Name: name, Role: rights.FederationAdmin, Expires: time.Now().Add(time.Hour)}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		people.Credentials = append(people.Credentials, line)
+		return token
+	}
+	ada, ben := token("ada"), token("ben")
+	text, _ := json.Marshal(people)
+	file := filepath.Join(t.TempDir(), "credentials.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ben, benLine, err := api.NewPerson("ben")
+	auth, err := rights.New(rights.Config{CredentialsFile: file})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := start(t, &srv.Bus, held)
-	c.desk.RequireTokens([]api.Person{adaLine, benLine})
+	c.desk.GuardBy(rights.NewGuard(auth, slog.New(slog.DiscardHandler)))
+	guarded := httptest.NewServer(c.desk.HTTPHandler())
+	t.Cleanup(guarded.Close)
 	c.leads(t)
 	ask := func(token, path, body string, want int) (text string) {
 		t.Helper()
-		r, err := http.NewRequest(http.MethodPost, c.http.URL+path, strings.NewReader(body))
+		r, err := http.NewRequest(http.MethodPost, guarded.URL+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

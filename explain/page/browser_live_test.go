@@ -173,11 +173,18 @@ func TestBrowserEmptyRunBegins(t *testing.T) {
 	b.FailOnErrors()
 }
 
+// liveLockedWith returns options of a live page that one token reads.
+func liveLockedWith(t *testing.T, token string) Options {
+	opts := lockedWith(t, token)
+	opts.Live = true
+	return opts
+}
+
 // Who is signed out, as by another start with another token, is asked for it, and
 // is where he was when he has given it.
 func TestBrowserSignedOut(t *testing.T) {
 	w := newWire(timelinetest.GenerateDay(10, 10*time.Minute)...)
-	p, run := before(t, w, Options{Live: true, Token: "0123456789abcdef"})
+	p, run := before(t, w, liveLockedWith(t, "0123456789abcdef"))
 	b := pagetest.OpenBrowser(t, p.URL)
 	b.AllowErrors("401", "ERR_", "Password forms")
 	signIn := func(token string) {
@@ -186,7 +193,7 @@ func TestBrowserSignedOut(t *testing.T) {
 	}
 	b.RunSteps("open", chromedp.Navigate(p.URL+"/?d=D-6"))
 	signIn("0123456789abcdef")
-	p.show(NewPageHandler(run, Options{Live: true, Token: "fedcba9876543210"}))
+	p.show(NewPageHandler(run, liveLockedWith(t, "fedcba9876543210")))
 	p.CloseClientConnections()
 	signIn("fedcba9876543210")
 	b.FailOnErrors()

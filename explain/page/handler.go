@@ -4,7 +4,7 @@
 //
 // Guarantees: the page is read-only; it loads nothing from other hosts, and its
 // Content-Security-Policy forbids that; external names are escaped wherever they
-// appear; clients on other machines need the token; the page works without a script,
+// appear; clients on other machines need a credential; the page works without a script,
 // by keyboard alone, and on a phone. An interrupted event stream continues where it
 // was, after a restart of the server, too.
 //
@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/rights"
 	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
@@ -41,8 +42,8 @@ type Options struct {
 	Title             string                // of the run: scenario and policy
 	Policy            string                // of the run, to find it among those that were replayed
 	Live              bool                  // the run goes on
-	Token             string                // asked of everybody; without one only this machine is served
-	Hosts             []string              // names under which the page may be asked for, beside those of this machine; with a token none is any
+	Readers           *rights.Authenticator // whose credentials may read, by the role auditor or federation-admin; nil: this machine alone is served
+	Hosts             []string              // names under which the page may be asked for, beside those of this machine; with readers none is any
 	MCP               http.Handler          // at /mcp; nil: there is none
 	Rivals            Rivals                // to compare with; the zero value has none
 	Reads             *translate.Translator // turns questions that the grammar does not read into queries; nil: they stay unread
@@ -53,8 +54,11 @@ type Options struct {
 type pageServer struct {
 	run  *tail.Run
 	opts Options
-	css  []byte
-	tag  string // hash of everything embedded, so that caches do not mix builds
+
+	sessions *sessions
+
+	css []byte
+	tag string // hash of everything embedded, so that caches do not mix builds
 
 	rival rivalCache
 }
@@ -72,7 +76,7 @@ func NewPageHandler(run *tail.Run, opts Options) http.Handler {
 	for i, h := range opts.Hosts { // normalized like requests: lower case, without a port
 		opts.Hosts[i], _ = loopback.ParseHost(h)
 	}
-	s := &pageServer{run: run, opts: opts}
+	s := &pageServer{run: run, opts: opts, sessions: newSessions()}
 	sheet, err := staticFiles.ReadFile("static/page.css")
 	if err != nil {
 		panic("page: read an embedded file: " + err.Error())

@@ -205,8 +205,10 @@ func TestThePageHoldsNoScriptOfItsOwnAndNoName(t *testing.T) {
 
 func TestWhoMayRead(t *testing.T) {
 	const token = "0123456789abcdef"
-	open, locked := finished(t, 3, Options{}), finished(t, 3, Options{Token: token})
-	named := finished(t, 3, Options{Token: token, Hosts: []string{"gridbid.example", "Hub.Example:8443"}})
+	open, locked := finished(t, 3, Options{}), finished(t, 3, lockedWith(t, token))
+	byName := lockedWith(t, token)
+	byName.Hosts = []string{"gridbid.example", "Hub.Example:8443"}
+	named := finished(t, 3, byName)
 	bearer := func(s string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+s) }
 	}
@@ -254,7 +256,7 @@ func TestWhoMayRead(t *testing.T) {
 }
 
 func TestSigningIn(t *testing.T) {
-	s := finished(t, 3, Options{Token: "0123456789abcdef"})
+	s := finished(t, 3, lockedWith(t, "0123456789abcdef"))
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
 	post := func(token, site string) *http.Response {

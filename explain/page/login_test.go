@@ -14,7 +14,7 @@ import (
 // A shared link still works after signing in, and a signed-in browser is not asked for
 // the token.
 func TestSigningInLeadsToWhatWasAskedFor(t *testing.T) {
-	s := finished(t, 3, Options{Token: "0123456789abcdef"})
+	s := finished(t, 3, lockedWith(t, "0123456789abcdef"))
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
 	jar := map[string]*http.Cookie{}
@@ -68,7 +68,7 @@ func (a *timed) SetReadDeadline(at time.Time) error { a.until = at; return nil }
 // Unauthenticated clients that send requests slowly must not exhaust the connections.
 func TestStrangersAreNotWaitedFor(t *testing.T) {
 	const token = "0123456789abcdef"
-	s := finished(t, 3, Options{Token: token})
+	s := finished(t, 3, lockedWith(t, token))
 	for _, path := range []string{"/login", "/at", "/mcp", "/"} {
 		for _, knows := range []bool{false, true} {
 			r, a := httptest.NewRequest(http.MethodPost, path, nil), &timed{ResponseRecorder: httptest.NewRecorder()}
@@ -94,7 +94,7 @@ func TestPagesOfOtherTokensKeepTheirReaders(t *testing.T) {
 	defer client.CloseIdleConnections()
 	var pages []string
 	for _, token := range []string{"0123456789abcdef", "fedcba9876543210"} {
-		s := finished(t, 3, Options{Token: token})
+		s := finished(t, 3, lockedWith(t, token))
 		pages = append(pages, s.URL)
 		a, err := client.PostForm(s.URL+"/login", url.Values{"token": {token}})
 		if err != nil {

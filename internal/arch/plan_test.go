@@ -94,13 +94,14 @@ var plan = []line{
 	{"coordinator/archive", shell, "protocol bus/wal coordinator/auction coordinator/accounts coordinator/policy coordinator/market", "", "archives the messages that a coordinator received and sent, for its page; it decides nothing"},
 	{"explain/mcp", shell, "protocol explain/narrate explain/query explain/record explain/timeline explain/timeline/tail explain/format explain/ask explain/ask/translate explain/chart", "github.com/modelcontextprotocol/go-sdk/mcp", "serves a run over the Model Context Protocol"},
 	{"explain/page/pagetest", shell, "", "github.com/chromedp/*", "drives the page in a browser, for tests"},
-	{"explain/page", shell, "internal/loopback protocol explain/narrate explain/query explain/timeline explain/timeline/tail explain/format explain/ask explain/ask/translate explain/chart", "", "the web page: it shows the timeline and changes nothing"},
+	{"coordinator/rights", shell, "internal/loopback internal/plainerror", "golang.org/x/time/rate", "who asks, and which endpoints each role may use; whose jobs a request is about is decided by its handler"},
+	{"explain/page", shell, "internal/loopback protocol coordinator/rights explain/narrate explain/query explain/timeline explain/timeline/tail explain/format explain/ask explain/ask/translate explain/chart", "", "the web page: it shows the timeline and changes nothing"},
 
 	{"coordinator/advisor", shell, "protocol bus llm explain/format coordinator/market explain/record explain/constrained", "", "puts the market's questions to a model, and validates the answers"},
 	{"llm/faultyserver", shell, "", "", "a misbehaving model server, for tests"},
 
 	{"coordinator/jobstatus", pure, "protocol history", "", "the status of jobs and sites, as a view of a live history"},
-	{"coordinator/api", shell, "internal/jobfile internal/loopback internal/nearest internal/plainerror protocol bus bus/telemetry history coordinator/jobstatus coordinator/liveness coordinator/policy protocol/quota", "", "the coordinator's HTTP API; it decides nothing"},
+	{"coordinator/api", shell, "internal/jobfile internal/nearest protocol coordinator/rights bus bus/telemetry history coordinator/jobstatus coordinator/liveness coordinator/policy protocol/quota", "", "the coordinator's HTTP API; it decides nothing"},
 	{"coordinator/leader", shell, "protocol bus bus/natsbus bus/eventlog coordinator/auction coordinator/market coordinator/snapshot coordinator/api", "", "elects a leader and runs the market on its event log"},
 	{"cluster-agent/runtime", shell, "protocol bus bus/membus bus/wal agents agents/capacity agents/fgd agents/forecast agents/power agents/terms", "", "builds and runs the parties of a site with their event logs; the caller passes executor and signals in"},
 	{"cluster-agent/program", shell, "internal/yamlschema internal/daemon protocol bus/natsbus bus/telemetry agents/capacity agents/forecast agents/power cluster-agent/runtime cluster-agent/signals agents/terms", "", "configuration and process of the binaries that run one site; they choose its executor"},

@@ -137,15 +137,22 @@ func ResolveUnder(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// RequireLoopback refuses addresses that other machines can reach, because the HTTP
-// servers here do not authenticate readers.
-func RequireLoopback(address string) error {
+// IsLoopback reports whether only this machine reaches an address (HOST:PORT).
+func IsLoopback(address string) (bool, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("listen %q: %w", address, err)
+		return false, fmt.Errorf("listen %q: %w", address, err)
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback(), nil
+}
+
+// RequireLoopback refuses addresses that other machines can reach, for HTTP servers that do not
+// authenticate readers.
+func RequireLoopback(address string) error {
+	local, err := IsLoopback(address)
+	if err == nil && !local {
 		return fmt.Errorf("listen %q: want a loopback address such as 127.0.0.1:7480; reach it from elsewhere through a tunnel", address)
 	}
-	return nil
+	return err
 }

@@ -76,6 +76,15 @@ type Request struct {
 // ID returns the job's id; "" if the file has none.
 func (o Request) ID() protocol.JobID { return o.job.ID }
 
+// Tenant returns the tenant that the file names; "" if it names none.
+func (o Request) Tenant() string { return o.job.Tenant }
+
+// WithTenant returns o for another tenant.
+func (o Request) WithTenant(tenant string) Request {
+	o.job.Tenant = tenant
+	return o
+}
+
 // Home returns the site at which the job's input is; "" if the file has none.
 func (o Request) Home() string { return o.job.Home }
 

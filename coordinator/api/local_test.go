@@ -32,25 +32,3 @@ func TestOnlyThisMachineIsServedUnderItsOwnName(t *testing.T) {
 		t.Errorf("another origin: %d", w.Code)
 	}
 }
-
-func TestAFileOfPeopleNamesEachOnce(t *testing.T) {
-	_, ada, err := NewPerson("ada")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := func(name, hash string) string {
-		return `[{"name": "ada", "token_sha256": "` + ada.SHA256 + `"}, {"name": "` + name + `", "token_sha256": "` + hash + `"}]`
-	}
-	other := strings.Repeat("0a", 32)
-	if all, err := ReadPeople("p.json", []byte(text("ben", other))); err != nil || len(all) != 2 || all[0] != ada {
-		t.Errorf("read %+v, %v", all, err)
-	}
-	for _, bad := range []string{"", "{}", text("ada", other), text("ben", ada.SHA256), text("ben", strings.ToUpper(ada.SHA256)), text("ben", "0a"), text("", other), text("b\u001b", other), `[{"nmae": "x"}]`} {
-		if _, err := ReadPeople("p.json", []byte(bad)); err == nil || !strings.Contains(err.Error(), "p.json") {
-			t.Errorf("%s: %v", bad, err)
-		}
-	}
-	if _, _, err := NewPerson("a\nb"); err == nil {
-		t.Error("a name of two lines is a name")
-	}
-}
