@@ -34,14 +34,15 @@ var configFile = yamlschema.SchemaKind{
 // coordinatorConfig is the coordinator's configuration file, with its YAML keys.
 type coordinatorConfig struct {
 	daemon.Settings `yaml:",inline"`
-	Host            string         `yaml:"host"`
-	Archive         string         `yaml:"archive"`
-	Credentials     string         `yaml:"credentials_file"`
-	TLS             tlsConfig      `yaml:"tls"`
-	Lease           configDuration `yaml:"lease"`
-	Keep            configDuration `yaml:"keep"`
-	Market          marketConfig   `yaml:"market"`
-	Model           modelConfig    `yaml:"model"`
+	Host            string             `yaml:"host"`
+	Archive         string             `yaml:"archive"`
+	Credentials     string             `yaml:"credentials_file"`
+	OIDC            *rights.OIDCConfig `yaml:"oidc"`
+	TLS             tlsConfig          `yaml:"tls"`
+	Lease           configDuration     `yaml:"lease"`
+	Keep            configDuration     `yaml:"keep"`
+	Market          marketConfig       `yaml:"market"`
+	Model           modelConfig        `yaml:"model"`
 }
 
 // tlsConfig names the certificate with which the API is served, and its key.
@@ -119,8 +120,8 @@ func (c coordinatorConfig) mayListen(address string) error {
 	if c.TLS.Cert == "" {
 		missing = append(missing, "tls: {cert: FILE, key: FILE}")
 	}
-	if c.Credentials == "" {
-		missing = append(missing, "credentials_file (gridbid credentials add writes it)")
+	if c.Credentials == "" && c.OIDC == nil {
+		missing = append(missing, "credentials_file (gridbid credentials add writes it) or oidc")
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("listen %q: other machines reach this address, so the API needs TLS and credentials there: add %s to the configuration, or listen on a loopback address such as 127.0.0.1:7480 (docs/identity.md)", address, strings.Join(missing, " and "))
@@ -130,10 +131,10 @@ func (c coordinatorConfig) mayListen(address string) error {
 
 // openAuthenticator returns who authenticates the requests; nil if no credentials are configured.
 func (c coordinatorConfig) openAuthenticator(log *slog.Logger) (*rights.Authenticator, error) {
-	if c.Credentials == "" {
+	if c.Credentials == "" && c.OIDC == nil {
 		return nil, nil
 	}
-	return rights.New(rights.Config{CredentialsFile: c.Credentials, Log: log})
+	return rights.New(rights.Config{CredentialsFile: c.Credentials, OIDC: c.OIDC, Log: log})
 }
 
 // openTLS returns how the API is served by TLS; nil: it is served without.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -33,15 +32,31 @@ func apiURL(api string) (*url.URL, error) {
 	return u, nil
 }
 
-// apiCredential returns the token with which an API is asked; "" for none. Invariant: it is sent
-// over TLS, or to this machine.
-func apiCredential(u *url.URL) (string, error) {
-	token := strings.TrimSpace(os.Getenv("GRIDBID_TOKEN"))
+// noCredential is the key of a context whose requests are sent without a credential.
+type noCredential struct{}
+
+func withoutCredential(ctx context.Context) context.Context {
+	return context.WithValue(ctx, noCredential{}, true)
+}
+
+// apiCredential returns the token with which an API is asked: that of $GRIDBID_TOKEN, or of the
+// session of this API; "" for none. Invariant: it is sent over TLS, or to this machine.
+func apiCredential(ctx context.Context, u *url.URL) (token string, err error) {
+	if ctx.Value(noCredential{}) != nil {
+		return "", nil
+	}
+	from := "$GRIDBID_TOKEN"
+	if token = strings.TrimSpace(os.Getenv("GRIDBID_TOKEN")); token == "" {
+		from = "the session"
+		if token, err = sessionToken(ctx, u); err != nil {
+			return "", err
+		}
+	}
 	if _, own := loopback.ParseHost(u.Host); token != "" && u.Scheme != "https" && !own {
-		return "", usageError{fmt.Errorf("--api %s: the credential in $GRIDBID_TOKEN would be sent unencrypted: give the address as https://%s", u.Host, u.Host)}
+		return "", usageError{fmt.Errorf("--api %s: the credential in %s would be sent unencrypted: give the address as https://%s", u.Host, from, u.Host)}
 	}
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", usageError{errors.New("$GRIDBID_TOKEN is no token: want one line of printable characters")}
+		return "", usageError{fmt.Errorf("%s has no token: want one line of printable characters", from)}
 	}
 	return token, nil
 }
@@ -88,7 +103,7 @@ func askAPI(ctx context.Context, method, api, path, kind string, body io.Reader)
 	if err != nil {
 		return nil, err
 	}
-	token, err := apiCredential(u)
+	token, err := apiCredential(ctx, u)
 	if err != nil {
 		return nil, err
 	}

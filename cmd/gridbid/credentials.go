@@ -136,13 +136,24 @@ func newCredentialsList() *cobra.Command {
 
 // newCredentialsRevoke is `gridbid credentials revoke`.
 func newCredentialsRevoke() *cobra.Command {
-	var file string
+	var file, subject string
 	cmd := &cobra.Command{
 		Use:   "revoke NAME",
 		Short: "refuse a credential from now on, and cut its open requests",
-		Args:  cobra.ExactArgs(1),
+		Example: `  gridbid credentials revoke ci-of-team-a
+  gridbid credentials revoke --subject 248289761001     # tokens of the OIDC provider for this sub`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if (len(args) == 0) == (subject == "") {
+				return usageError{errors.New("credentials: give the NAME of a credential, or --subject")}
+			}
 			err := changeCredentials(file, func(f *rights.File) error {
+				if subject != "" {
+					if !slices.Contains(f.RevokedSubjects, subject) {
+						f.RevokedSubjects = append(f.RevokedSubjects, subject)
+					}
+					return nil
+				}
 				i := slices.IndexFunc(f.Credentials, func(c rights.Credential) bool { return c.Name == args[0] })
 				if i < 0 {
 					return fmt.Errorf("%s has no credential %q: gridbid credentials list names them", file, args[0])
@@ -155,11 +166,12 @@ func newCredentialsRevoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is revoked; coordinators that read %s refuse it within two seconds\n", args[0], file)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is revoked; coordinators that read %s refuse it within two seconds\n", strings.Join(append(args, subject), ""), file)
 			return err
 		},
 	}
 	credentialsFlag(cmd, &file)
+	cmd.Flags().StringVar(&subject, "subject", "", "`SUB` of tokens of the OIDC provider to refuse")
 	return cmd
 }
 

@@ -70,7 +70,7 @@ func TestCredentialsAreAddedOneAfterTheOther(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"add", "ada 1", "--role", "auditor"}, {"add", "", "--role", "auditor"}, {"add", "x", "--role", "root"}, {"add", "x", "--role", "tenant"},
-		{"add", "x", "--role", "auditor", "--tenant", "team-a"}, {"add", "x", "--role", "auditor", "--valid", "20000h"}, {"revoke", "ben"},
+		{"add", "x", "--role", "auditor", "--tenant", "team-a"}, {"add", "x", "--role", "auditor", "--valid", "20000h"}, {"revoke", "ben"}, {"revoke"}, {"revoke", "ada 1", "--subject", "x"},
 	} {
 		if _, _, err := execute(newCredentialsCommand(), append(args, "--file", file)...); !errors.As(err, new(usageError)) {
 			t.Errorf("%q: %v; want bad input", args, err)
@@ -95,6 +95,12 @@ func TestARevokedCredentialIsListedAsThat(t *testing.T) {
 	text, _ := os.ReadFile(file)
 	if err != nil || !strings.Contains(out, `"revoked"`) || !strings.Contains(out, "team-a") || strings.Contains(out+string(text), strings.TrimSpace(token)) {
 		t.Errorf("list: %v: %s", err, out)
+	}
+	if out, _, err := execute(newCredentialsCommand(), "revoke", "--subject", "auth0|7", "--file", file); err != nil || !strings.Contains(out, "auth0|7 is revoked") {
+		t.Errorf("revoke a subject: %v: %s", err, out)
+	}
+	if text, _ := os.ReadFile(file); !strings.Contains(string(text), `"auth0|7"`) {
+		t.Errorf("the file is %s", text)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file is %v, %v; want it readable by its owner only", info.Mode(), err)

@@ -53,9 +53,20 @@ func (d *Server) handlers() map[string]http.HandlerFunc {
 		"GET /v1/policy/waiting":        d.handleListPending,
 		"POST /v1/policy/waiting/{id}":  d.handleSecondApproval,
 		"GET /v1/whoami":                handleWhoami,
+		"GET /v1/login":                 d.handleLogin,
 		"GET /healthz":                  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") },
 		"GET /readyz":                   d.handleReady,
 	}
+}
+
+// handleLogin answers how a client signs in at the OIDC provider.
+func (d *Server) handleLogin(w http.ResponseWriter, _ *http.Request) {
+	login, ok := d.guard.Login()
+	if !ok {
+		writeError(w, http.StatusNotFound, errors.New("api: this coordinator takes no tokens of an OIDC provider: ask its admin for a credential"))
+		return
+	}
+	writeJSON(w, http.StatusOK, login)
 }
 
 // handleWhoami answers whom a credential stands for.

@@ -2,6 +2,7 @@ package rights
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,20 +32,23 @@ var (
 
 // A Config says whose credentials count.
 type Config struct {
-	CredentialsFile string // of static tokens; it is read again when it changes
+	CredentialsFile string      // of static tokens, "" for none; it is read again when it changes
+	OIDC            *OIDCConfig // nil: tokens of no provider count
 	Log             *slog.Logger
 }
 
 // An Authenticator says for whom tokens stand. It is safe for concurrent use.
 type Authenticator struct {
-	cfg Config
-	now func() time.Time
+	cfg      Config
+	now      func() time.Time
+	provider *provider // nil: none
 
-	mu     sync.Mutex
-	text   []byte // of the file, as it was read last
-	fault  string // of the last attempt to read it
-	tokens map[string]Credential
-	open   map[*openRequest]struct{}
+	mu      sync.Mutex
+	text    []byte // of the file, as it was read last
+	fault   string // of the last attempt to read it
+	tokens  map[string]Credential
+	revoked map[string]bool // subjects of the provider
+	open    map[*openRequest]struct{}
 }
 
 // An openRequest is a request that is being served.
@@ -54,9 +58,15 @@ type openRequest struct {
 	cut       func()
 }
 
-// New returns an authenticator after reading its file.
-func New(cfg Config) (*Authenticator, error) {
-	a := &Authenticator{cfg: cfg, now: time.Now, open: make(map[*openRequest]struct{})}
+// New returns an authenticator after reading its file. The provider is asked when the first of
+// its tokens comes, or Run begins: a coordinator starts without it, too.
+func New(cfg Config) (a *Authenticator, err error) {
+	a = &Authenticator{cfg: cfg, now: time.Now, open: make(map[*openRequest]struct{})}
+	if cfg.OIDC != nil {
+		if a.provider, err = newProvider(*cfg.OIDC, func() time.Time { return a.now() }, cfg.Log); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.CredentialsFile != "" {
 		if err := a.readFile(); err != nil {
 			return nil, err
@@ -84,13 +94,24 @@ func (a *Authenticator) readFile() error {
 	for _, c := range f.Credentials {
 		a.tokens[c.SHA256] = c
 	}
+	a.revoked = make(map[string]bool, len(f.RevokedSubjects))
+	for _, subject := range f.RevokedSubjects {
+		a.revoked[subject] = true
+	}
 	return nil
 }
 
 // Authenticate returns for whom a token stands.
-func (a *Authenticator) Authenticate(_ context.Context, token string) (Principal, error) {
+func (a *Authenticator) Authenticate(ctx context.Context, token string) (Principal, error) {
 	if len(token) > maxToken {
 		return Principal{}, errUnknown
+	}
+	if a.provider != nil && isJWT(token) {
+		return a.provider.authenticate(ctx, token, func(subject string) bool {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			return a.revoked[subject]
+		})
 	}
 	hash := hashToken(token) // a lookup by hash tells nothing of the token by its time
 	a.mu.Lock()
@@ -137,6 +158,9 @@ func (a *Authenticator) Admit(ctx context.Context, token string, cut func()) (_ 
 // ended, until ctx ends. A file that cannot be read leaves the credentials as they were: the log
 // says so, since a revocation in it does not count until it is mended.
 func (a *Authenticator) Run(ctx context.Context) {
+	if a.provider != nil {
+		go a.provider.keys.renewUntil(ctx)
+	}
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
@@ -151,6 +175,8 @@ func (a *Authenticator) Run(ctx context.Context) {
 
 // refresh is one round of Run.
 func (a *Authenticator) refresh(ctx context.Context) {
+	// A provider that does not answer must not delay who is cut.
+	ctx = context.WithValue(ctx, withoutFetch{}, true)
 	fault := ""
 	if a.cfg.CredentialsFile != "" {
 		if err := a.readFile(); err != nil {
@@ -192,4 +218,20 @@ func BearerToken(headers []string) (string, error) {
 		return "", errNone
 	}
 	return token, nil
+}
+
+// A Login is what a client needs to sign in at the OIDC provider.
+type Login struct {
+	Issuer   string   `json:"issuer"`
+	ClientID string   `json:"client_id"`
+	Scopes   []string `json:"scopes"`
+}
+
+// Login returns how to sign in; false if no provider is configured.
+func (g *Guard) Login() (Login, bool) {
+	if g.auth == nil || g.auth.cfg.OIDC == nil {
+		return Login{}, false
+	}
+	c := g.auth.cfg.OIDC
+	return Login{c.Issuer, cmp.Or(c.ClientID, c.Audience), append([]string{"openid", "offline_access"}, c.Scopes...)}, true
 }

@@ -94,7 +94,8 @@ var plan = []line{
 	{"coordinator/archive", shell, "protocol bus/wal coordinator/auction coordinator/accounts coordinator/policy coordinator/market", "", "archives the messages that a coordinator received and sent, for its page; it decides nothing"},
 	{"explain/mcp", shell, "protocol explain/narrate explain/query explain/record explain/timeline explain/timeline/tail explain/format explain/ask explain/ask/translate explain/chart", "github.com/modelcontextprotocol/go-sdk/mcp", "serves a run over the Model Context Protocol"},
 	{"explain/page/pagetest", shell, "", "github.com/chromedp/*", "drives the page in a browser, for tests"},
-	{"coordinator/rights", shell, "internal/loopback internal/plainerror", "golang.org/x/time/rate", "who asks, and which endpoints each role may use; whose jobs a request is about is decided by its handler"},
+	{"coordinator/rights", shell, "internal/loopback internal/plainerror", "golang.org/x/time/rate github.com/coreos/go-oidc/v3/oidc github.com/go-jose/go-jose/v4", "who asks, and which endpoints each role may use; whose jobs a request is about is decided by its handler"},
+	{"coordinator/rights/oidctest", shell, "", "github.com/go-jose/go-jose/v4 github.com/zitadel/oidc/v3/*", "a real OIDC provider for tests; no program links it"},
 	{"explain/page", shell, "internal/loopback protocol coordinator/rights explain/narrate explain/query explain/timeline explain/timeline/tail explain/format explain/ask explain/ask/translate explain/chart", "", "the web page: it shows the timeline and changes nothing"},
 
 	{"coordinator/advisor", shell, "protocol bus llm explain/format coordinator/market explain/record explain/constrained", "", "puts the market's questions to a model, and validates the answers"},
@@ -143,7 +144,7 @@ var plan = []line{
 
 	{"lab/live", shell, "*", "", "tests of a live federation: its ledgers answer questions as a replay's do"},
 	{"lab/load", shell, "*", "", "a main: measures a live federation in one process"},
-	{"cmd/gridbid", shell, "*", "golang.org/x/term github.com/spf13/cobra github.com/spf13/cobra/doc github.com/spf13/pflag github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: the command line"},
+	{"cmd/gridbid", shell, "*", "golang.org/x/term golang.org/x/oauth2 github.com/coreos/go-oidc/v3/oidc github.com/spf13/cobra github.com/spf13/cobra/doc github.com/spf13/pflag github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: the command line"},
 	{"lab/housestats", shell, "", "", "measures the code of a Go tree; it does not know the market"},
 	{"lab/bigrounds", shell, "", "", "tests one large round over every bus; no package imports it"},
 	{"lab/chaos", shell, "", "", "tests real processes under faults; no package imports it"},
