@@ -18,10 +18,14 @@ const (
 	// SchedulerName is the schedulerName of our pods.
 	SchedulerName = "gridbid"
 
-	LabelSite            = "gridbid.io/site"  // on objects and pods: the site whose executor created it
-	LabelRun             = "gridbid.io/run"   // on objects and pods: job and epoch
-	LabelQueue           = "gridbid.io/queue" // on suspended Jobs: the owner submits it to the market
-	LabelOutcomeReported = "gridbid.io/told"  // on objects whose outcome was reported to the agent
+	LabelSite            = "gridbid.io/site"      // on objects and pods: the site whose executor created it
+	LabelRun             = "gridbid.io/run"       // on objects and pods: job and epoch
+	LabelQueue           = "gridbid.io/queue"     // on suspended Jobs: the owner submits it to the market
+	LabelOutcomeReported = "gridbid.io/told"      // on objects whose outcome was reported to the agent
+	LabelComponent       = "gridbid.io/component" // on pods of a gang: the index of their component
+
+	// GateGang is the scheduling gate of a gang's pods until all of them can be bound.
+	GateGang = "gridbid.io/gang"
 
 	// TaintOwned marks nodes that one site uses exclusively; its value names the site.
 	TaintOwned = "gridbid.io/owned"

@@ -36,7 +36,7 @@ type Config struct {
 func BuildSite(cfg Config, signals runtime.LocalParty) (runtime.Config, error) {
 	x := cfg.Executor
 	x.Site, x.Power = cfg.Site, cfg.Power
-	cfg.NoGangs = true // the executor starts a launch on one node
+	cfg.OneComponent = true // a gang is one Job, which has one pod template
 	if err := x.ConnectToCluster(cfg.Kubeconfig); err != nil {
 		return runtime.Config{}, err
 	}

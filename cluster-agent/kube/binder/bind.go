@@ -28,22 +28,12 @@ func (b *Binder) Bind(ctx context.Context, r *Run, p *corev1.Pod, pods []*corev1
 	if p.Spec.SchedulerName != kube.SchedulerName {
 		return nil, nil // another scheduler binds it, to the node that its nodeSelector names
 	}
-	// The node must still be the site's, and open.
-	node := b.inv.NodeByName(r.Launch.Node)
-	switch {
-	case node == nil: // deleted while the run's other pods were bound; its deletion triggers a reconcile
-		return nil, nil
-	case node.Spec.Unschedulable:
-		return refusal(protocol.Evicted, "node "+node.Name+" was cordoned before the job began"), nil
-	case !b.inv.SiteUsesNode(node):
-		return refusal(protocol.Evicted, "node "+node.Name+" was given away before the job began: it is "+b.inv.ForeignNodeReason()), nil
+	node, refused := b.openNode(r)
+	if node == nil {
+		return refused, nil
 	}
-	// The pod must fit the node by its own rules, and the run must stay within its award.
-	if why := inventory.PlacementConflict(node, p); why != "" {
-		return refusal(protocol.ClusterRefused, why), nil
-	}
-	if why := b.requestsBeyondAward(r, pods); why != "" {
-		return refusal(protocol.ClusterRefused, why), nil
+	if refused := b.misfit(r, node, p, pods); refused != nil {
+		return refused, nil
 	}
 	// What others took since the award may leave too little: count what is there now.
 	there := b.inv.PodsOnNode(node)
@@ -53,30 +43,71 @@ func (b *Binder) Bind(ctx context.Context, r *Run, p *corev1.Pod, pods []*corev1
 	if why := b.inv.MissingCapacity(node, append(there, p)); why != "" {
 		return refusal(protocol.TakenOver, why), nil
 	}
-	// Devices are chosen within the award's own, which the fleet has reserved.
-	devices, ok := b.chooseDevices(r, p, pods)
-	if !ok {
-		return refusal(protocol.ClusterRefused, "its pods request more GPUs than the job"), nil
+	devices, refused := b.awardedDevices(r, node, p, pods)
+	if refused != nil {
+		return refused, nil
 	}
-	if cards := inventory.HAMiCards(node); b.inv.Sharing == kube.SharingHAMi && len(devices) > 0 && slices.Max(devices) >= len(cards) {
-		return refusal(protocol.TakenOver, fmt.Sprintf("HAMi registers %d cards on node %s; card %d was meant", len(cards), node.Name, slices.Max(devices))), nil
-	}
-	// The device plugins and drivers learn the choice before the pod starts.
-	annotations := b.bindingAnnotations(r, node, p, devices)
 	if b.inv.Sharing == kube.SharingDRA && len(devices) > 0 {
 		if ready, refused, err := b.allocateDeviceClaim(ctx, r, p, devices); err != nil || !ready {
 			return refused, err
 		}
 	}
-	// The UID makes the API server refuse the binding of a later pod of the same name.
-	err = b.cfg.Client.CoreV1().Pods(p.Namespace).Bind(ctx, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID, Annotations: annotations},
+	return nil, b.createBinding(ctx, r, node, p, devices)
+}
+
+// openNode returns the node of a run if it is still the site's, and open. If it is nil,
+// the reason is why the run is to be terminated; both are nil if the node was deleted,
+// which triggers a reconcile.
+func (b *Binder) openNode(r *Run) (*corev1.Node, *protocol.Reason) {
+	node := b.inv.NodeByName(r.Launch.Node)
+	switch {
+	case node == nil:
+		return nil, nil
+	case node.Spec.Unschedulable:
+		return nil, refusal(protocol.Evicted, "node "+node.Name+" was cordoned before the job began")
+	case !b.inv.SiteUsesNode(node):
+		return nil, refusal(protocol.Evicted, "node "+node.Name+" was given away before the job began: it is "+b.inv.ForeignNodeReason())
+	}
+	return node, nil
+}
+
+// misfit returns why a pod does not fit its node by its own rules, or its run exceeds the
+// award; nil if neither.
+func (b *Binder) misfit(r *Run, node *corev1.Node, p *corev1.Pod, pods []*corev1.Pod) *protocol.Reason {
+	if why := inventory.PlacementConflict(node, p); why != "" {
+		return refusal(protocol.ClusterRefused, why)
+	}
+	if why := b.requestsBeyondAward(r, pods); why != "" {
+		return refusal(protocol.ClusterRefused, why)
+	}
+	return nil
+}
+
+// awardedDevices chooses a pod's devices within the award's own, which the agent has
+// reserved, or returns why it cannot.
+func (b *Binder) awardedDevices(r *Run, node *corev1.Node, p *corev1.Pod, pods []*corev1.Pod) ([]int, *protocol.Reason) {
+	devices, ok := b.chooseDevices(r, p, pods)
+	if !ok {
+		return nil, refusal(protocol.ClusterRefused, "its pods request more GPUs than the job")
+	}
+	if cards := inventory.HAMiCards(node); b.inv.Sharing == kube.SharingHAMi && len(devices) > 0 && slices.Max(devices) >= len(cards) {
+		return nil, refusal(protocol.TakenOver, fmt.Sprintf("HAMi registers %d cards on node %s; card %d was meant", len(cards), node.Name, slices.Max(devices)))
+	}
+	return devices, nil
+}
+
+// createBinding binds a pod, with the annotations by which device plugins and drivers
+// learn which devices were chosen. The UID makes the API server refuse the binding of a
+// later pod of the same name.
+func (b *Binder) createBinding(ctx context.Context, r *Run, node *corev1.Node, p *corev1.Pod, devices []int) error {
+	err := b.cfg.Client.CoreV1().Pods(p.Namespace).Bind(ctx, &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID, Annotations: b.bindingAnnotations(r, node, p, devices)},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node.Name},
 	}, metav1.CreateOptions{})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil, nil // bound or deleted meanwhile: the pod's next event shows which
+		return nil // bound or deleted meanwhile: the pod's next event shows which
 	}
-	return nil, err
+	return err
 }
 
 // refusal returns a reason to terminate a run.

@@ -45,7 +45,7 @@ func New(cfg Config, inv *inventory.Inventory) *Binder {
 type Run struct {
 	Name      string // as kube.RunName makes it
 	Namespace string
-	Launch    protocol.Launch
+	Launch    protocol.Launch // of a gang: what it has at one of its places
 
 	devicesByPod map[types.UID][]int // chosen devices, valid before the cache shows them
 }

@@ -25,12 +25,10 @@ import (
 // claim.
 const ClaimName = "gpu"
 
-// TemplateName returns the name of a launch's claim template for pods with n devices
-// each. The number is part of the name, so that claimedDeviceCount can read it from a
-// pod.
-func TemplateName(l protocol.Launch, n int64) string {
-	return kube.RunName(l.Job.ID, l.Epoch) + "-g" + strconv.FormatInt(n, 10)
-}
+// TemplateName returns the name of the claim template of a run, or of a component of a
+// gang, for pods with n devices each. The number is part of the name, so that
+// claimedDeviceCount can read it from a pod.
+func TemplateName(of string, n int64) string { return of + "-g" + strconv.FormatInt(n, 10) }
 
 // claimedDeviceCount returns for how many devices the claim of a pod of ours is, by
 // the name of its template.

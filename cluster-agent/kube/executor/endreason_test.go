@@ -170,13 +170,13 @@ func TestReplacementWorkerWaitsForDevices(t *testing.T) {
 	if err := h.inv.NodeCache.Update(n); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.binding.DevicesOf("2") != nil {
-		t.Errorf("while the first is there: %v, %v, gave %v", err, r.terminating.Load(), r.binding.DevicesOf("2"))
+	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.bindingAt(0).DevicesOf("2") != nil {
+		t.Errorf("while the first is there: %v, %v, gave %v", err, r.terminating.Load(), r.bindingAt(0).DevicesOf("2"))
 	}
 	if err := h.inv.PodCache.Delete(first); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || len(r.binding.DevicesOf("2")) != 2 {
-		t.Errorf("when it is gone: %v, %v, gave %v", err, r.terminating.Load(), r.binding.DevicesOf("2"))
+	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || len(r.bindingAt(0).DevicesOf("2")) != 2 {
+		t.Errorf("when it is gone: %v, %v, gave %v", err, r.terminating.Load(), r.bindingAt(0).DevicesOf("2"))
 	}
 }

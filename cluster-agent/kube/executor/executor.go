@@ -149,10 +149,11 @@ type run struct {
 	createdAt           protocol.Time                   // when its object was created or released; 0: not yet
 	adoptedAt           protocol.Time                   // when a restarted executor found it; 0: launched by this process
 	observed            bool                            // its object has been seen in the cluster
-	claimsCreated       bool                            // its claim templates exist
+	companionsCreated   bool                            // what its pods need beside its object exists
 	startReported       atomic.Bool                     // Started was sent
 	endedSeenAt         protocol.Time                   // when we first saw that its object had ended; 0: not yet
 	startedAt           protocol.Time                   // when its first pod started; 0: not yet
+	begun               bool                            // it has started: of a gang, each of its pods
 	terminating         atomic.Pointer[protocol.Reason] // why it is terminated; nil: it is not
 	cancelled           atomic.Bool                     // terminated by a Cancel: reported as Finished, not as Interrupted
 	interruptedReported atomic.Bool                     // Interrupted was sent already, by abandonAllRuns
@@ -165,7 +166,7 @@ type run struct {
 	deletingSince   protocol.Time // when the deletion was first seen
 	deletingAttempt int64         // the JobSet attempt of that pod
 
-	binding         binder.Run                          // which devices the binder gave its pods
+	bindings        []binder.Run                        // by place: which devices the binder gave its pods; see bindingAt
 	podsWithDevices map[types.UID]string                // names of its pods that hold devices
 	deletedPods     map[types.UID]bool                  // those of them that were deleted
 	energyTallies   map[types.UID]podenergy.EnergyTally // as their nodes' daemons wrote them

@@ -58,7 +58,7 @@ func (h *KubeExecutor) startInformers(ctx context.Context) error {
 	}
 	addInformerHandler(nodes, func(o any) {
 		h.signalInventoryChange()
-		h.enqueueRuns(func(r *run) bool { return r.launch.Node == o.(*corev1.Node).Name })
+		h.enqueueRuns(func(r *run) bool { return r.usesNode(o.(*corev1.Node).Name) })
 	})
 	addInformerHandler(pods, func(o any) { h.onPodChange(o.(*corev1.Pod)) })
 	all.Start(ctx.Done())

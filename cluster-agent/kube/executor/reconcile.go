@@ -52,9 +52,9 @@ func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (requeueAf
 	pods := h.podsOfRun(r)
 	h.readPodEnergyTallies(r, pods)
 	r.observed = r.observed || u != nil
-	if u != nil && !r.claimsCreated && r.terminating.Load() == nil && h.cfg.Sharing == kube.SharingDRA {
-		err = h.createClaimTemplates(ctx, r, u)
-		r.claimsCreated = err == nil
+	if u != nil && !r.companionsCreated && r.terminating.Load() == nil {
+		err = h.createCompanions(ctx, r, u)
+		r.companionsCreated = err == nil
 	}
 	if u != nil && r.terminating.Load() == nil { // has the object ended?
 		if _, ok := r.kind.succeeded.matchesObject(u); ok {
@@ -86,8 +86,8 @@ func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (requeueAf
 		h.terminateRun(r, protocol.ClusterRefused, createFailure)
 	case u == nil && r.observed || u != nil && u.GetDeletionTimestamp() != nil:
 		h.terminateRun(r, protocol.TakenOver, "somebody deleted it")
-	case h.inv.NodeByName(r.launch.Node) == nil:
-		h.terminateRun(r, protocol.NodeLost, "node "+r.launch.Node+" is gone")
+	case h.lostNode(r) != "":
+		h.terminateRun(r, protocol.NodeLost, "node "+h.lostNode(r)+" is gone")
 	default:
 		left, e := h.reconcilePods(ctx, r, u, pods)
 		if err == nil {
@@ -101,7 +101,7 @@ func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (requeueAf
 	if r.terminating.Load() != nil {
 		return h.deleteRunAndReportLost(ctx, r, pods)
 	}
-	if r.startedAt != 0 {
+	if r.begun {
 		return 0, nil
 	}
 	if h.startOverdue(r) {
@@ -109,6 +109,8 @@ func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (requeueAf
 		if what := pendingReason(pods); err != nil {
 			why += ": " + err.Error()
 		} else if what != "" {
+			why += ": " + what
+		} else if what := missingPods(r, pods); what != "" {
 			why += ": " + what
 		}
 		h.terminateRun(r, protocol.NotStarted, why)
@@ -119,7 +121,7 @@ func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (requeueAf
 
 // startOverdue reports whether a run has not started within StartTimeout.
 func (h *KubeExecutor) startOverdue(r *run) bool {
-	return r.startedAt == 0 && h.waitingToStart(r) >= h.cfg.StartTimeout
+	return !r.begun && h.waitingToStart(r) >= h.cfg.StartTimeout
 }
 
 // waitingToStart returns for how long this process has seen a run not start. It counts
@@ -139,7 +141,7 @@ func pendingReason(pods []*corev1.Pod) string {
 			}
 		}
 		for _, c := range p.Status.Conditions {
-			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message != "" {
+			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message != "" && c.Reason != corev1.PodReasonSchedulingGated {
 				return fmt.Sprintf("pod %s: %s: %s", p.Name, c.Reason, c.Message)
 			}
 		}
@@ -208,40 +210,23 @@ func (h *KubeExecutor) markRunCreated(r *run) {
 // terminates the run if the cluster has ended or misplaced one of its pods. It returns
 // for how long to wait before anything else is done with the run.
 func (h *KubeExecutor) reconcilePods(ctx context.Context, r *run, u *unstructured.Unstructured, pods []*corev1.Pod) (requeueAfter time.Duration, err error) {
-	// The first pod that runs on the awarded node starts the run.
-	for _, p := range pods {
-		if r.startedAt == 0 && podHasRun(p) && p.Spec.NodeName == r.launch.Node {
-			h.mu.Lock()
-			r.startedAt = podStartTime(p)
-			h.mu.Unlock()
-		}
-	}
+	h.observeStart(r, pods)
 	if requeueAfter = h.terminationReasonDelay(r, u, pods); requeueAfter > 0 || r.terminating.Load() != nil {
 		return requeueAfter, nil
 	}
-	// Bind what is unbound; a pod that another scheduler put elsewhere ends the run.
-	for _, p := range pods {
-		switch {
-		case kube.PodEnded(p) || p.DeletionTimestamp != nil:
-			continue
-		case p.Spec.NodeName == "" && slices.ContainsFunc(pods, podTerminating):
-			continue // a terminating pod of the run still holds the devices that this one needs
-		case p.Spec.NodeName == "":
-			if e := h.bindPod(ctx, r, p, pods); err == nil {
-				err = e
-			}
-		case p.Spec.NodeName != r.launch.Node:
-			h.terminateRun(r, protocol.TakenOver, fmt.Sprintf("another scheduler put pod %s on node %s", p.Name, p.Spec.NodeName))
-		}
-		if r.terminating.Load() != nil {
-			return 0, nil
-		}
+	if r.launch.Job.IsGang() {
+		err = h.bindGang(ctx, r, pods)
+	} else {
+		err = h.bindPods(ctx, r, pods)
+	}
+	if r.terminating.Load() != nil {
+		return 0, nil
 	}
 	if lost := disruptedPod(pods); lost != "" {
 		h.terminateRun(r, protocol.Evicted, lost)
 		return 0, nil
 	}
-	if r.startedAt != 0 && !r.startReported.Swap(true) {
+	if r.begun && !r.startReported.Swap(true) {
 		h.sendToAgent(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
 	return 0, err

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -48,7 +49,7 @@ func (h *KubeExecutor) requestGPUsForLaunch(l protocol.Launch, all []podTemplate
 	for _, t := range all {
 		mergeStringMap(t.metadata, "annotations", map[string]string{kube.AnnotationGPUMilli: strconv.FormatInt(int64(l.Job.Share), 10), kube.AnnotationGPUMemory: strconv.FormatInt(int64(l.Job.GPUMemory), 10)})
 		for _, spec := range t.podSpecs() {
-			if err := h.translateGPURequests(l, spec, t.steps != nil); err != nil {
+			if err := h.translateGPURequests(l, t, spec); err != nil {
 				return err
 			}
 		}
@@ -88,10 +89,9 @@ func containerGPURequest(c map[string]any) int64 {
 }
 
 // translateGPURequests replaces requests for whole GPUs of the device plugin by
-// requests of the site's sharing mechanism, in a pod's spec or (with step) in that of
-// a Workflow's step. It returns an error where the mechanism cannot express the
-// request.
-func (h *KubeExecutor) translateGPURequests(l protocol.Launch, spec map[string]any, step bool) error {
+// requests of the site's sharing mechanism, in one of the specs of template t. It returns
+// an error where the mechanism cannot express the request.
+func (h *KubeExecutor) translateGPURequests(l protocol.Launch, t podTemplate, spec map[string]any) error {
 	total, holders := int64(0), 0
 	early := containersIn(spec, "initContainers")
 	if h.cfg.Sharing != kube.SharingDevicePlugin && slices.ContainsFunc(early, func(c map[string]any) bool { return containerGPURequest(c) > 0 }) {
@@ -141,9 +141,9 @@ func (h *KubeExecutor) translateGPURequests(l protocol.Launch, spec map[string]a
 	if holders > 1 {
 		return errors.New("several containers of a pod request GPUs: with device claims only one can")
 	}
-	if step {
+	if t.steps != nil {
 		return errors.New("a Workflow cannot carry device claims, by which this site allocates GPUs: run it at another site, or without GPUs")
 	}
-	spec["resourceClaims"] = []any{map[string]any{"name": binder.ClaimName, "resourceClaimTemplateName": binder.TemplateName(l, total)}}
+	spec["resourceClaims"] = []any{map[string]any{"name": binder.ClaimName, "resourceClaimTemplateName": binder.TemplateName(cmp.Or(t.claimBase, kube.RunName(l.Job.ID, l.Epoch)), total)}}
 	return nil
 }

@@ -84,12 +84,17 @@ func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstruct
 		unstructured.RemoveNestedField(u.Object, "spec", "manualSelector")
 		unstructured.RemoveNestedField(u.Object, "spec", "managedBy") // the cluster's own Job controller runs it
 	}
+	if l.Job.IsGang() {
+		if err := shapeGang(u, k, &l.Job); err != nil {
+			return nil, nil, err
+		}
+	}
 	// Pod templates: labels to find the pods, our scheduler, and nothing that places them elsewhere.
 	all, err := k.podTemplatesOf(u.Object)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, t := range all {
+	for i, t := range all {
 		if err := t.oversizedStep(l.Job); err != nil {
 			return nil, nil, err
 		}
@@ -103,9 +108,15 @@ func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstruct
 			delete(t.spec, field) // the award decides where and on which devices it runs
 		}
 		h.addTolerations(t.spec)
+		if l.Job.IsGang() {
+			shapeGangPod(t, i, &l.Job, u.GetName())
+		}
 	}
 	if k.Kind == "Workflow" { // its pods inherit tolerations from the Workflow
 		h.addTolerations(childMap(u.Object, "spec"))
+	}
+	if l.Job.IsGang() {
+		return u, k, h.requestGPUsForGang(l, all)
 	}
 	return u, k, h.requestGPUsForLaunch(l, all)
 }

@@ -13,10 +13,11 @@ import (
 
 // A podTemplate is a pod template within an object, to be modified in place.
 type podTemplate struct {
-	metadata map[string]any // labels and annotations
-	spec     map[string]any // of the pod
-	count    int64
-	steps    []map[string]any // one spec for each step of a Workflow, whose spec joins them; each pod runs one step
+	metadata  map[string]any // labels and annotations
+	spec      map[string]any // of the pod
+	count     int64
+	claimBase string           // from which the names of its claim templates are made; "": the run's name
+	steps     []map[string]any // one spec for each step of a Workflow, whose spec joins them; each pod runs one step
 }
 
 // podSpecs returns the specs that a pod of this template may have: it has one of them.

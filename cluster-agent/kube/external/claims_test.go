@@ -30,7 +30,7 @@ func heldByOthers(t *testing.T, devices []string, claims ...*resourcev1.Resource
 			t.Fatal(err)
 		}
 	}
-	x := Pods{Inventory: v, DevicesOfRun: func(name string) ([]int, bool) { return []int{2}, name == "r1" }}
+	x := Pods{Inventory: v, DevicesOfRun: func(name, _ string) ([]int, bool) { return []int{2}, name == "r1" }}
 	all := make([]protocol.Milli, len(devices))
 	for i, m := range x.ForeignClaimUsage("n1") {
 		all[i] = m

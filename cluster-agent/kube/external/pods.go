@@ -18,9 +18,9 @@ type Pods struct {
 	Inventory *inventory.Inventory
 	// Ours reports whether a pod on a node belongs to a run that was awarded that node.
 	Ours func(p *corev1.Pod, node string) bool
-	// DevicesOfRun returns the device indexes that a run was awarded, by the run's name;
-	// false if there is no such run.
-	DevicesOfRun func(name string) ([]int, bool)
+	// DevicesOfRun returns the device indexes that a run was awarded on a node, by the run's
+	// name; false if there is no such run.
+	DevicesOfRun func(name, node string) ([]int, bool)
 }
 
 // FillForeignUsage adds to p what foreign pods and claims hold of a node, and marks
@@ -101,7 +101,7 @@ func (x *Pods) ForeignClaimUsage(node string) map[int]protocol.Milli {
 	list, _ := x.Inventory.ClaimCache.ByIndex(inventory.ByNode, node)
 	for _, o := range list {
 		c := o.(*resourcev1.ResourceClaim)
-		awarded, ours := x.DevicesOfRun(c.Labels[kube.LabelRun])
+		awarded, ours := x.DevicesOfRun(c.Labels[kube.LabelRun], node)
 		if index == nil {
 			index = make(map[string]int)
 			for i, d := range x.Inventory.DevicesOfNode(node) {
