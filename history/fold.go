@@ -113,6 +113,9 @@ func (b *History) foldCall(from MessageRef, m protocol.CallForBids) {
 			b.beginJob(j.ID, e)
 		}
 		e.expireAward(from)
+		if j.PriorityClass != "" { // which the market found for it
+			e.rec.Job.PriorityClass, e.rec.Job.Priority = j.PriorityClass, j.Priority
+		}
 		if e.rec.Called == 0 || e.rec.lastCalled != m.Round {
 			e.rec.Called, e.rec.lastCalled = e.rec.Called+1, m.Round
 		}

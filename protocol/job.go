@@ -31,8 +31,10 @@ type Job struct {
 	Run      time.Duration `msgpack:"r"`            // run time at the reference clock, a V100 without a cap; 0: unknown, sites estimate it
 	Deadline Time          `msgpack:"d"`            // latest end; a later one counts as late
 	Urgency  Urgency       `msgpack:"ur,omitempty"` // how dearly its waiting is held
-	Priority int           `msgpack:"p,omitempty"`  // higher goes first
+	Priority int           `msgpack:"p,omitempty"`  // higher goes first; of a job with a class, what the class gives it
 	Regions  []string      `msgpack:"rg,omitempty"` // sites that may hold its data; empty: any
+
+	PriorityClass string `msgpack:"cl,omitempty" json:",omitempty"` // of the policy in force; "": none
 
 	Input MiB    `msgpack:"in,omitempty"` // to be transferred when it does not run at Home
 	Image string `msgpack:"im,omitempty"` // container image; sites estimate run times by it
@@ -70,8 +72,8 @@ func (j Job) InvalidReason() string {
 	switch {
 	case j.ID == "":
 		return "id: empty; every job needs a name of its own"
-	case len(j.ID) > maxName || len(j.Tenant) > maxName || len(j.Home) > maxName:
-		return "id, tenant or home: longer than 128 bytes"
+	case len(j.ID) > maxName || len(j.Tenant) > maxName || len(j.Home) > maxName || len(j.PriorityClass) > maxName:
+		return "id, tenant, home or priority class: longer than 128 bytes"
 	case j.IsGang() && j.invalidPods() != "":
 		return j.invalidPods()
 	case !j.IsGang() && (j.GPUs < 0 || j.GPUs > MaxGPUs):
@@ -111,7 +113,7 @@ func nameTooLong(name string) bool { return len(name) > maxName }
 
 // MaxWireSize returns an upper bound of the encoded size of j in bytes.
 func (j Job) MaxWireSize() int {
-	n := len(j.ID) + len(j.Tenant) + len(j.Home) + len(j.Image) + len(j.Urgency)
+	n := len(j.ID) + len(j.Tenant) + len(j.Home) + len(j.Image) + len(j.Urgency) + len(j.PriorityClass)
 	for _, s := range j.Models {
 		n += len(s) + 5 // a length takes at most five bytes
 	}
@@ -121,7 +123,7 @@ func (j Job) MaxWireSize() int {
 	for i := range j.Pods {
 		n += len(j.Pods[i].Role) + 64
 	}
-	return n + 256 // 20 keys with their lengths, and 13 integers
+	return n + 256 // 21 keys with their lengths, and 13 integers
 }
 
 // Bounds of a job's values. They keep sums and products of them within 64 bits.

@@ -12,13 +12,14 @@ type (
 	// of the policy it replaces, so a policy made against another version is void.
 	// A policy that loosens a hard rule needs a second person, Second.
 	Policy struct {
-		Version  uint64  `msgpack:"n"`
-		Rules    []Rule  `msgpack:"r,omitempty"` // all rules in force, also unchanged ones
-		Quotas   []Quota `msgpack:"q,omitempty"` // the whole quota tree in force
-		By       string  `msgpack:"b"`           // the operator who confirmed it
-		Second   string  `msgpack:"s,omitempty"`
-		Sentence string  `msgpack:"w,omitempty" name:"said"` // the sentence that it was made from
-		Proved   bool    `msgpack:"pv,omitempty"`            // By and Second were verified by tokens; otherwise they are names as given
+		Version  uint64          `msgpack:"n"`
+		Rules    []Rule          `msgpack:"r,omitempty"` // all rules in force, also unchanged ones
+		Quotas   []Quota         `msgpack:"q,omitempty"` // the whole quota tree in force
+		Classes  []PriorityClass `msgpack:"c,omitempty"` // all priority classes
+		By       string          `msgpack:"b"`           // the operator who confirmed it
+		Second   string          `msgpack:"s,omitempty"`
+		Sentence string          `msgpack:"w,omitempty" name:"said"` // the sentence that it was made from
+		Proved   bool            `msgpack:"pv,omitempty"`            // By and Second were verified by tokens; otherwise they are names as given
 	}
 
 	// Rule is one rule of a policy: a preference or a hard rule. The zero of tenant,
@@ -102,4 +103,6 @@ type Quota struct {
 	Kept   Milli  `msgpack:"kp,omitempty"` // part of Min that nobody else gets, even while it is unused
 	Weight Milli  `msgpack:"w,omitempty"`  // of its part of what others leave; 0: none of it
 	Band   int64  `msgpack:"bd,omitempty"` // what others leave goes to a higher band first
+
+	Queueing QueueingStrategy `msgpack:"qs,omitempty" json:",omitempty"` // of the jobs of its tenants, which are one queue; "": BestEffortFIFO
 }

@@ -197,6 +197,7 @@ func (j *Job) walkJobFields(f *fieldCursor) {
 	walkTextField(f, "ur", &j.Urgency, unlessZero)
 	walkIntField(f, "p", &j.Priority, unlessZero)
 	walkTextListField(f, "rg", &j.Regions)
+	walkTextField(f, "cl", &j.PriorityClass, unlessZero)
 	walkIntField(f, "in", &j.Input, unlessZero)
 	walkTextField(f, "im", &j.Image, unlessZero)
 	walkIntField(f, "pz", &j.Pause, unlessZero)

@@ -52,6 +52,7 @@ func (Snapshot) messageKind() string { return "brought" }
 // Digest returns a digest of a submission: equal submissions have equal digests, and different
 // ones almost never do. It is the first 8 bytes of a SHA-256.
 func (s Submit) Digest() uint64 {
+	s.Job = s.Job.WithoutClass() // the coordinator stores a job with the class and the priority that it found for it
 	data, err := Encode(Message{Version: Current, From: Submitter, Seq: 1, Body: s})
 	if err != nil {
 		return 0 // cannot happen: a decoded message can be encoded

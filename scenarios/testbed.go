@@ -90,8 +90,8 @@ func buildTestbed(s spec.Scenario, policy string, o Options) (*Testbed, error) {
 		submitter:    sim.NewSubmitter(jobs),
 		runTimes:     runTimes,
 	}
-	if o.Policy.Version == 0 && len(s.Quotas) > 0 {
-		o.Policy = protocol.Policy{Version: 1, By: "scenario", Quotas: s.Quotas}
+	if o.Policy.Version == 0 && len(s.Quotas)+len(s.Classes) > 0 {
+		o.Policy = protocol.Policy{Version: 1, By: "scenario", Quotas: s.Quotas, Classes: s.Classes}
 	}
 	st.Market.SetPolicy(o.Policy)
 	st.Parties[protocol.Coordinator] = st.Market

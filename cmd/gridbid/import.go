@@ -15,23 +15,25 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// newImportCommand is `gridbid import`: it proposes the quota tree of a file as a change of the policy.
+// newImportCommand is `gridbid import`: it proposes the quota tree and the priority classes of a file as a
+// change of the policy.
 func newImportCommand() *cobra.Command {
 	var f policySentenceFlags
 	var file string
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "import -f FILE",
-		Short: "propose the quotas of a file: our own list, an ElasticQuotaTree or Kueue's objects",
-		Long: `Read the quota tree of a file and propose it in place of the one in force, as "gridbid
-policy say" proposes a rule: it replays the day of the run with and without the change,
+		Short: "propose the quotas and priority classes of a file, its own or Kubernetes' and Kueue's",
+		Long: `Read the quota tree and the priority classes of a file and propose them in place of those
+in force, as "gridbid policy say" proposes a rule: it replays the day of the run with and without the change,
 stores the proposal for "gridbid policy apply", and changes nothing until then.
 
-A file holds Gridbid's own list (key quotas), an ElasticQuotaTree, or the Cohorts,
-ClusterQueues, LocalQueues and ResourceFlavors of Kueue, separated by ---. Namespaces
-are tenants. Quotas limit GPUs of any model: what a file says of other resources is
-noted and left out, and a field that is not known is an error with its line.
-docs/quotas.md says how each format is read. The list "quotas: []" removes the tree.`,
+A file holds Gridbid's own lists (keys quotas and priority_classes), an ElasticQuotaTree,
+the Cohorts, ClusterQueues, LocalQueues and ResourceFlavors of Kueue, or PriorityClasses,
+separated by ---. Namespaces are tenants. Quotas limit GPUs of any model: what a file says
+of other resources is noted and left out, and a field that is not known is an error with
+its line. docs/quotas.md says how each format is read. The list "quotas: []" removes the
+tree, and "priority_classes: []" the classes.`,
 		Example: `  gridbid import -f quotas.yaml --dry-run
   gridbid import -f elasticquotatree.yaml --run .gridbid/last
   gridbid import -f kueue.yaml --api 127.0.0.1:7480`,
@@ -41,25 +43,34 @@ docs/quotas.md says how each format is read. The list "quotas: []" removes the t
 			if err != nil {
 				return usageError{fmt.Errorf("import: %w", err)}
 			}
-			quotas, notes, err := quotafile.Parse(file, text)
+			read, err := quotafile.Parse(file, text)
 			if err != nil {
 				return usageError{err}
 			}
-			for _, n := range notes {
+			for _, n := range read.Notes {
 				fmt.Fprintf(notesOf(cmd), "note: %s\n", format.CleanText(n))
 			}
 			if dryRun {
-				return f.printView(cmd, quotaListing(quotas))
+				if read.HasClasses {
+					fmt.Fprintf(notesOf(cmd), "%s\n", policy.DescribeClasses(read.Classes))
+				}
+				return f.printView(cmd, quotaListing(read.Quotas))
 			}
 			was, _, err := f.policyContext(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
-			change := policy.Change{Base: was.Version, Ops: []policy.Op{{Op: "quotas", Quotas: quotas}}}
-			if len(quotas) == 0 && len(was.Quotas) == 0 {
-				return usageError{errors.New("import: no quotas are in force, and the file has none: nothing would change")}
+			change := policy.Change{Base: was.Version}
+			if read.HasQuotas && len(read.Quotas)+len(was.Quotas) > 0 {
+				change.Ops = append(change.Ops, policy.Op{Op: "quotas", Quotas: read.Quotas})
 			}
-			return f.proposeChange(cmd, was, policyProposal{Sentence: "quotas of " + filepath.Base(file), Change: change})
+			if read.HasClasses && len(read.Classes)+len(was.Classes) > 0 {
+				change.Ops = append(change.Ops, policy.Op{Op: "classes", Classes: read.Classes})
+			}
+			if len(change.Ops) == 0 {
+				return usageError{errors.New("import: none of what the file lists is in force, and its lists are empty: nothing would change")}
+			}
+			return f.proposeChange(cmd, was, policyProposal{Sentence: filepath.Base(file), Change: change})
 		},
 	}
 	f.ledger.registerRun(cmd, "folder of a run: its day is replayed")

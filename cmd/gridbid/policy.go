@@ -413,4 +413,7 @@ func showPolicy(out io.Writer, p protocol.Policy, f apiFlags) {
 	for _, q := range p.Quotas {
 		fmt.Fprintf(out, "quota %s\n", quota.Describe(q))
 	}
+	for _, c := range p.Classes {
+		fmt.Fprintf(out, "class %s\n", policy.DescribeClass(c))
+	}
 }

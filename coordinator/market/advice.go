@@ -58,7 +58,7 @@ type adviceState struct {
 	round         uint64        // of the open questions
 	until         protocol.Time // deadline of their answers
 	openQuestions int           // not answered yet
-	rulings       []lotRuling   // of the round, in the order of its lots; announced together when no question is open
+	rulings       []lotRuling   // of the round; announced together when no question is open
 	proof         protocol.Certificate
 	cleared       *round // the round
 }
@@ -161,8 +161,13 @@ func (k *Market) closeUnanswered(now protocol.Time) []protocol.Message {
 	return k.announceRulings(now)
 }
 
-// announceRulings applies the decisions on all lots of the round and returns their messages.
+// announceRulings applies the decisions on all lots of the round and returns their messages: those on
+// jobs of higher priority first, since a site places awards in the order in which they come.
 func (k *Market) announceRulings(now protocol.Time) (msgs []protocol.Message) {
+	k.keepQueuesInOrder(now)
+	slices.SortStableFunc(k.advisor.rulings, func(x, y lotRuling) int {
+		return cmp.Compare(y.lot.job.Priority, x.lot.job.Priority)
+	})
 	for _, r := range k.advisor.rulings {
 		if r.lot.state == called { // else the site's Accept of an expired lease arrived meanwhile, and stands
 			msgs = append(msgs, k.applyDecision(now, r.lot, r.decision, k.advisor.proof))

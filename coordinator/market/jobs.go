@@ -27,9 +27,13 @@ func (k *Market) handleSubmit(now protocol.Time, m protocol.Message, s protocol.
 	if site := m.From.SiteName(); site != "" && !k.takeWriteQuota(now, site, j.MaxWireSize()+len(s.Task)) {
 		return nil
 	}
-	l := k.createLot(max(now, j.Arrival), m.From, s)
-	k.recordEvent(m)
 	why := protocol.Reason{Code: protocol.Malformed, Note: j.InvalidReason()}
+	if why.Note == "" {
+		s.Job, why.Note = k.withClass(j)
+	}
+	l := k.createLot(max(now, j.Arrival), m.From, s)
+	m.Body = s
+	k.recordEvent(m)
 	switch {
 	case why.Note != "":
 	case j.Arrival < now.Add(-k.cfg.Remember):
@@ -91,7 +95,11 @@ func (l *lot) isSameSubmission(s protocol.Submit) bool {
 	if l.submissionDigest != 0 {
 		return l.submissionDigest == s.Digest()
 	}
-	return reflect.DeepEqual(l.submitted, s.Job) && l.task == s.Task
+	if c := s.Job.PriorityClass; c != "" && c != l.submitted.PriorityClass {
+		return false
+	}
+	// A job that names no class may have got the default one.
+	return reflect.DeepEqual(l.submitted.WithoutClass(), s.Job.WithoutClass()) && l.task == s.Task
 }
 
 // handleRegistration records a site's GPU pools. A site registers at every start; a registration

@@ -158,6 +158,7 @@ type lot struct {
 	started          uint64             // the epoch under which its site reported that it runs; 0: none
 	reneges          []renege           // per site that won it and did not keep it
 	noBids           bool               // no site bid for it when it was called last
+	byChoice         bool               // it waits for a cheaper hour, and not for room
 	failedCalls      int                // calls in a row that found no place, not even a planned one
 	backoffUntil     protocol.Time      // not called before, whatever changes
 	heldBy           auction.Pool       // where it would start, had that room; zero: room does not hold it

@@ -67,7 +67,10 @@ func (k *Market) allowedOptions(j protocol.Job, site string, o []protocol.BidOpt
 }
 
 // constrainsStart reports whether an awarded job must not start before its option does, because a hard
-// rule or the max of a quota may forbid that.
+// rule or the max of a quota may forbid that, or one before it in a StrictFIFO queue starts only then.
 func (k *Market) constrainsStart(now protocol.Time, j *protocol.Job, d auction.Decision) bool {
+	if _, strict := k.quotaTree().StrictQueueOf(j.Tenant); strict && d.Option.Start > now {
+		return true
+	}
 	return k.quotaTree().HasCapOn(j.Tenant) && j.GPUs > 0 || policy.ConstrainsStart(k.policy, *j, d.Site, now, d.Option.Start)
 }

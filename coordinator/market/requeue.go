@@ -20,7 +20,7 @@ const maxRequeueBackoff = 2 * time.Minute
 // wakeWaiting.
 func (k *Market) deferLot(now protocol.Time, l *lot, d auction.Decision) {
 	l.state, l.due, l.heldBy = waiting, max(d.Until, now.Add(k.cfg.Gather)), d.HeldBy
-	l.noBids = d.Why.Code == protocol.NoBids
+	l.noBids, l.byChoice = d.Why.Code == protocol.NoBids, d.Why.Code == protocol.CheaperLater
 	l.requeueBackoff(now, k.cfg.Gather, d.Site)
 	if d.HeldBy != (auction.Pool{}) {
 		k.listIdleLot(l)

@@ -35,6 +35,9 @@ func (k *Market) Restore(m protocol.Message) {
 		if l := k.knownLot(b.Job.ID); l != nil && l.state == ended { // the former lot was forgotten, or this Submit were no event
 			k.forgetLot(b.Job.ID)
 		}
+		if b.Job.Priority == 0 && b.Job.PriorityClass != "" { // as sent, and not as stored: an input log names messages
+			b.Job, _ = k.withClass(b.Job)
+		}
 		if k.lots[b.Job.ID] == nil {
 			k.timers.addToTimerQueue(k.createLot(b.Job.Arrival, m.From, b))
 		}
@@ -81,7 +84,7 @@ func (k *Market) Restore(m protocol.Message) {
 		if l := k.lots[b.Job]; l != nil {
 			l.leaseExpired()
 			l.roundDecided()
-			l.state, l.due, l.noBids = waiting, b.Until, b.Why.Code == protocol.NoBids
+			l.state, l.due, l.noBids, l.byChoice = waiting, b.Until, b.Why.Code == protocol.NoBids, b.Why.Code == protocol.CheaperLater
 			if l.requeueBackoff(m.At, k.cfg.Gather, b.Site); l.failedCalls > 0 {
 				k.listIdleLot(l)
 			}

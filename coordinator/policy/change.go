@@ -20,24 +20,25 @@ type Change struct {
 	NotUnderstood []string `json:"not_understood,omitempty"` // parts of the sentence that no op covers
 }
 
-// An Op adds a rule, removes one, or replaces the quota tree.
+// An Op adds a rule, removes one, or replaces the quota tree or the priority classes.
 type Op struct {
-	Op     string           `json:"op"` // "add", "remove" or "quotas"
-	Rule   *protocol.Rule   `json:"rule,omitempty"`
-	ID     string           `json:"id,omitempty"`     // of the rule to remove
-	Quotas []protocol.Quota `json:"quotas,omitempty"` // the whole tree; none removes it
+	Op      string                   `json:"op"` // "add", "remove", "quotas" or "classes"
+	Rule    *protocol.Rule           `json:"rule,omitempty"`
+	ID      string                   `json:"id,omitempty"`      // of the rule to remove
+	Quotas  []protocol.Quota         `json:"quotas,omitempty"`  // the whole tree; none removes it
+	Classes []protocol.PriorityClass `json:"classes,omitempty"` // all of them; none removes them
 }
 
 // OpEffect returns the effect of an op on what is allowed: "tightens" or "loosens"
-// if it adds or removes a hard rule, otherwise "soft". The first quota tree tightens,
-// and another in its place loosens.
+// if it adds or removes a hard rule, otherwise "soft". The first quota tree and the first
+// priority classes tighten, and others in their place loosen.
 func OpEffect(was protocol.Policy, o Op) string {
 	switch {
 	case o.Op == "remove" && slices.ContainsFunc(was.Rules, func(r protocol.Rule) bool { return r.ID == o.ID && isHardRule(r) }):
 		return "loosens"
-	case o.Op == "quotas" && changesQuotas(was, o.Quotas):
+	case o.Op == "quotas" && changesQuotas(was, o.Quotas), o.Op == "classes" && changesClasses(was, o.Classes):
 		return "loosens"
-	case o.Op == "add" && isHardRule(*o.Rule), o.Op == "quotas":
+	case o.Op == "add" && isHardRule(*o.Rule), o.Op == "quotas", o.Op == "classes":
 		return "tightens"
 	}
 	return "soft"
@@ -48,7 +49,7 @@ func OpEffect(was protocol.Policy, o Op) string {
 // must consist of that op alone, so that operators cannot confirm it unnoticed
 // together with one that they want. The error says what to change.
 func ApplyChange(was protocol.Policy, c Change, by, second, said string) (protocol.Policy, error) {
-	now := protocol.Policy{Version: was.Version + 1, By: by, Second: second, Sentence: said, Rules: slices.Clone(was.Rules), Quotas: was.Quotas}
+	now := protocol.Policy{Version: was.Version + 1, By: by, Second: second, Sentence: said, Rules: slices.Clone(was.Rules), Quotas: was.Quotas, Classes: was.Classes}
 	if c.Base != was.Version {
 		return now, fmt.Errorf("policy: the change was proposed against version %d, but version %d is in force: propose it anew", c.Base, was.Version)
 	}
@@ -74,8 +75,10 @@ func ApplyChange(was protocol.Policy, c Change, by, second, said string) (protoc
 			}
 		case "quotas":
 			now.Quotas = o.Quotas
+		case "classes":
+			now.Classes = o.Classes
 		default:
-			return now, fmt.Errorf("policy: unknown op %q, want add, remove or quotas", o.Op)
+			return now, fmt.Errorf("policy: unknown op %q, want add, remove, quotas or classes", o.Op)
 		}
 	}
 	return now, CheckSuccessor(was, now)
@@ -102,6 +105,9 @@ const maxOps = 8
 func DescribeOp(was protocol.Policy, o Op) string {
 	if o.Op == "quotas" {
 		return DescribeQuotas(o.Quotas)
+	}
+	if o.Op == "classes" {
+		return DescribeClasses(o.Classes)
 	}
 	if o.Op == "remove" {
 		for _, r := range was.Rules {
@@ -130,6 +136,30 @@ func DescribeQuotas(all []protocol.Quota) string {
 		each = append(each, fmt.Sprintf("and %d more, which `gridbid policy show` lists", n))
 	}
 	return "GPUs are divided by quotas: " + strings.Join(each, "; ")
+}
+
+// DescribeClasses returns what priority classes there are as a sentence without a full stop.
+func DescribeClasses(all []protocol.PriorityClass) string {
+	if len(all) == 0 {
+		return "no priority classes: a job states its priority as a number, and none has others stopped"
+	}
+	var each []string
+	for _, c := range all {
+		each = append(each, DescribeClass(c))
+	}
+	return "priority classes: " + strings.Join(each, "; ")
+}
+
+// DescribeClass returns what a priority class means, in words.
+func DescribeClass(c protocol.PriorityClass) string {
+	s := fmt.Sprintf("%s is priority %d", format.CleanText(c.Name), c.Value)
+	if c.Default {
+		s += ", the default"
+	}
+	if c.MayPreempt() {
+		return s + ", and may preempt"
+	}
+	return s + ", and never preempts"
 }
 
 // DescribeRule returns the effect of a rule as a sentence without a full stop.

@@ -48,14 +48,25 @@ type quotaJSON struct {
 	Kept   protocol.Milli  `json:"kept_thousandths_of_a_gpu,omitempty"`
 	Weight *protocol.Milli `json:"weight_thousandths,omitempty"`
 	Band   int64           `json:"band,omitempty"`
+
+	Queueing protocol.QueueingStrategy `json:"queueing_strategy,omitempty"`
+}
+
+// A classJSON is the JSON form of a priority class.
+type classJSON struct {
+	Name       string                    `json:"name"`
+	Value      int                       `json:"value"`
+	Default    bool                      `json:"global_default,omitempty"`
+	Preemption protocol.PreemptionPolicy `json:"preemption_policy,omitempty"`
 }
 
 // An opJSON is the JSON form of an op.
 type opJSON struct {
-	Op     string      `json:"op"`
-	Rule   *ruleJSON   `json:"rule,omitempty"`
-	ID     string      `json:"id,omitempty"`
-	Quotas []quotaJSON `json:"quotas,omitempty"`
+	Op      string      `json:"op"`
+	Rule    *ruleJSON   `json:"rule,omitempty"`
+	ID      string      `json:"id,omitempty"`
+	Quotas  []quotaJSON `json:"quotas,omitempty"`
+	Classes []classJSON `json:"classes,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -68,7 +79,10 @@ func (o Op) MarshalJSON() ([]byte, error) {
 		}
 	}
 	for _, q := range o.Quotas {
-		out.Quotas = append(out.Quotas, quotaJSON{q.Name, q.Parent, q.Min, q.Max, q.Kept, &q.Weight, q.Band})
+		out.Quotas = append(out.Quotas, quotaJSON{q.Name, q.Parent, q.Min, q.Max, q.Kept, &q.Weight, q.Band, q.Queueing})
+	}
+	for _, c := range o.Classes {
+		out.Classes = append(out.Classes, classJSON(c))
 	}
 	return json.Marshal(out)
 }
@@ -94,7 +108,10 @@ func (o *Op) UnmarshalJSON(data []byte) error {
 		if q.Weight != nil {
 			weight = *q.Weight
 		}
-		o.Quotas = append(o.Quotas, protocol.Quota{Name: q.Name, Parent: q.Parent, Min: q.Min, Max: q.Max, Kept: q.Kept, Weight: weight, Band: q.Band})
+		o.Quotas = append(o.Quotas, protocol.Quota{Name: q.Name, Parent: q.Parent, Min: q.Min, Max: q.Max, Kept: q.Kept, Weight: weight, Band: q.Band, Queueing: q.Queueing})
+	}
+	for _, c := range in.Classes {
+		o.Classes = append(o.Classes, protocol.PriorityClass(c))
 	}
 	return nil
 }

@@ -5,8 +5,8 @@
 // A rule prefers sites, forbids them, or caps: the price or the carbon intensity
 // of the hours in which jobs run, the total power of runs, or the GPUs that jobs hold. No other kind of
 // rule exists, so a sentence cannot change anything else. A change that loosens
-// a hard rule must stand alone and needs a second person. The quota tree is part of
-// the policy, too: a file replaces it as a whole, never a sentence.
+// a hard rule must stand alone and needs a second person. The quota tree and the
+// priority classes are part of the policy, too: a file replaces each as a whole, never a sentence.
 package policy
 
 import (
@@ -41,6 +41,9 @@ func CheckSuccessor(was, now protocol.Policy) error {
 	}
 	if _, err := quota.NewTree(now.Quotas); err != nil && !slices.Equal(was.Quotas, now.Quotas) {
 		return fmt.Errorf("policy: quotas: %w", err)
+	}
+	if i, key, problem := protocol.InvalidPriorityClass(now.Classes); problem != "" {
+		return fmt.Errorf("policy: priority class %d: %s %s", i+1, key, problem)
 	}
 	seen := make(map[string]bool)
 	for _, r := range now.Rules {
@@ -102,10 +105,10 @@ func checkRule(r protocol.Rule) error {
 func isHardRule(r protocol.Rule) bool { return r.Kind != protocol.Prefer }
 
 // LoosensHardRule reports whether a policy allows what the previous one forbade: whether
-// a hard rule was removed or changed. A changed quota tree counts, too: what one tenant gains,
-// another loses.
+// a hard rule was removed or changed. A changed quota tree and changed priority classes count, too: what
+// one tenant gains, another loses.
 func LoosensHardRule(was, now protocol.Policy) bool {
-	if changesQuotas(was, now.Quotas) {
+	if changesQuotas(was, now.Quotas) || changesClasses(was, now.Classes) {
 		return true
 	}
 	for _, r := range was.Rules {
@@ -119,6 +122,11 @@ func LoosensHardRule(was, now protocol.Policy) bool {
 // changesQuotas reports whether another quota tree is to replace the one in force.
 func changesQuotas(was protocol.Policy, now []protocol.Quota) bool {
 	return len(was.Quotas) > 0 && !slices.Equal(was.Quotas, now)
+}
+
+// changesClasses reports whether other priority classes are to replace those in force.
+func changesClasses(was protocol.Policy, now []protocol.PriorityClass) bool {
+	return len(was.Classes) > 0 && !slices.Equal(was.Classes, now)
 }
 
 func hasSameEffect(x, y protocol.Rule) bool {

@@ -168,6 +168,7 @@ var reasonTexts = map[protocol.Code]string{
 	protocol.RunsNoGangs:        "the site runs no jobs of several components",
 	protocol.RefusedByTerms:     "the site's terms refuse it",
 	protocol.OverQuota:          "the quotas leave its tenant no room",
+	protocol.QueueBlocked:       "a job before it in its StrictFIFO queue finds no room",
 	protocol.NoCapacity:         "the site has no room in time",
 	protocol.PastDeadline:       "no start at the site meets the deadline",
 	protocol.NoSignal:           "the site does not know its price or carbon intensity",

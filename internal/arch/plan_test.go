@@ -74,6 +74,7 @@ var plan = []line{
 	{"coordinator/policy", pure, "protocol protocol/quota explain/format", "", "operators' rules, and the language in which they are written"},
 	{"coordinator/services", pure, "protocol coordinator/division", "", "divides services among sites by their bids: the part of the market's state machine that is about services"},
 	{"coordinator/market", pure, "protocol coordinator/auction coordinator/accounts coordinator/policy coordinator/services protocol/quota explain/format", "", "the coordinator's state machine"},
+	{"coordinator/market", pure, "internal/nearest protocol coordinator/auction coordinator/accounts coordinator/policy protocol/quota explain/format", "", "the coordinator's state machine"},
 	{"coordinator/snapshot", pure, "protocol coordinator/accounts coordinator/market", "", "compacts events, so that a restart reads few"},
 	{"explain/counterfactual", pure, "protocol coordinator/auction coordinator/market coordinator/accounts", "", "clears recorded rounds once more under changed conditions, by stepping a market over its ledger"},
 	{"history", pure, "protocol", "", "the one fold of the message stream; it reads messages only, so it reads any ledger"},

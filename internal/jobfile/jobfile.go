@@ -40,24 +40,25 @@ func DescribePattern(pattern string) string {
 
 // A Spec is the content of a job file, in its units.
 type Spec struct {
-	ID         string   `yaml:"id"`
-	Tenant     string   `yaml:"tenant"`
-	Home       string   `yaml:"home"`
-	GPUs       int      `yaml:"gpus"`
-	Share      *float64 `yaml:"share"`
-	GPUMemory  float64  `yaml:"gpu_memory"`
-	CPU        float64  `yaml:"cpu"`
-	Memory     float64  `yaml:"memory"`
-	Models     []string `yaml:"models"`
-	Run        string   `yaml:"run"`
-	Within     string   `yaml:"within"`
-	Deadline   string   `yaml:"deadline"`
-	Urgency    string   `yaml:"urgency"`
-	Deferrable *bool    `yaml:"deferrable"`
-	Priority   int      `yaml:"priority"`
-	Regions    []string `yaml:"regions"`
-	Input      float64  `yaml:"input"`
-	Image      string   `yaml:"image"`
+	ID            string   `yaml:"id"`
+	Tenant        string   `yaml:"tenant"`
+	Home          string   `yaml:"home"`
+	GPUs          int      `yaml:"gpus"`
+	Share         *float64 `yaml:"share"`
+	GPUMemory     float64  `yaml:"gpu_memory"`
+	CPU           float64  `yaml:"cpu"`
+	Memory        float64  `yaml:"memory"`
+	Models        []string `yaml:"models"`
+	Run           string   `yaml:"run"`
+	Within        string   `yaml:"within"`
+	Deadline      string   `yaml:"deadline"`
+	Urgency       string   `yaml:"urgency"`
+	Deferrable    *bool    `yaml:"deferrable"`
+	Priority      int      `yaml:"priority"`
+	PriorityClass string   `yaml:"priority_class"`
+	Regions       []string `yaml:"regions"`
+	Input         float64  `yaml:"input"`
+	Image         string   `yaml:"image"`
 	// Components make it a job of several pods: see components.go.
 	Components   []ComponentSpec `yaml:"components"`
 	MinAvailable int             `yaml:"min_available"`
@@ -126,7 +127,7 @@ func Parse(file string, text []byte) (Request, error) {
 func (s Spec) Request(at func(key, format string, args ...any) error) (o Request, err error) {
 	o = Request{task: protocol.Task(s.Task), job: protocol.Job{
 		ID: protocol.JobID(s.ID), Tenant: s.Tenant, Home: s.Home, GPUs: s.GPUs, Models: s.Models,
-		Priority: s.Priority, Regions: s.Regions, Image: s.Image, CPU: protocol.Milli(math.Round(s.CPU * 1000)),
+		Priority: s.Priority, PriorityClass: s.PriorityClass, Regions: s.Regions, Image: s.Image, CPU: protocol.Milli(math.Round(s.CPU * 1000)),
 		GPUMemory: gibToMiB(s.GPUMemory), Memory: gibToMiB(s.Memory), Input: gibToMiB(s.Input),
 	}}
 	// Whole GPUs unless the file states a share.
@@ -138,6 +139,9 @@ func (s Spec) Request(at func(key, format string, args ...any) error) (o Request
 	}
 	if o.job, err = s.withComponents(o.job, at); err != nil {
 		return Request{}, err
+	}
+	if s.Priority != 0 && s.PriorityClass != "" {
+		return Request{}, at("priority", "is given together with priority_class, which gives the job its priority: leave one out")
 	}
 	if n := len(s.Task); n > protocol.MaxText { // the schema counts characters, not bytes
 		return Request{}, at("task", "is %d bytes long: want at most %d", n, protocol.MaxText)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/gridbid/gridbid/internal/yamlschema"
+	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/protocol/quota"
 )
 
@@ -18,12 +19,13 @@ type kueueObject struct {
 		Namespace string `yaml:"namespace"`
 	} `yaml:"metadata"`
 	Spec struct {
-		Cohort         string          `yaml:"cohort"`     // of a ClusterQueue, v1beta1
-		CohortName     string          `yaml:"cohortName"` // of a ClusterQueue, v1beta2
-		Parent         string          `yaml:"parent"`     // of a Cohort, v1alpha1
-		ParentName     string          `yaml:"parentName"` // of a Cohort
-		ClusterQueue   string          `yaml:"clusterQueue"`
-		ResourceGroups []resourceGroup `yaml:"resourceGroups"`
+		Cohort         string                    `yaml:"cohort"`     // of a ClusterQueue, v1beta1
+		CohortName     string                    `yaml:"cohortName"` // of a ClusterQueue, v1beta2
+		Parent         string                    `yaml:"parent"`     // of a Cohort, v1alpha1
+		ParentName     string                    `yaml:"parentName"` // of a Cohort
+		ClusterQueue   string                    `yaml:"clusterQueue"`
+		ResourceGroups []resourceGroup           `yaml:"resourceGroups"`
+		Queueing       protocol.QueueingStrategy `yaml:"queueingStrategy"` // of a ClusterQueue
 		FairSharing    struct {
 			Weight *string `yaml:"weight"`
 		} `yaml:"fairSharing"`
@@ -48,7 +50,7 @@ type kueueObjects struct {
 }
 
 // notHonoured are the fields that have no effect here, by their key in spec.
-var notHonoured = []string{"namespaceSelector", "preemption", "flavorFungibility", "admissionChecks", "admissionChecksStrategy", "admissionScope", "queueingStrategy", "stopPolicy", "nodeLabels", "nodeTaints", "tolerations", "topologyName"}
+var notHonoured = []string{"namespaceSelector", "preemption", "flavorFungibility", "admissionChecks", "admissionChecksStrategy", "admissionScope", "stopPolicy", "nodeLabels", "nodeTaints", "tolerations", "topologyName"}
 
 // readObject reads one object, and notes its fields that have no effect.
 func (k *kueueObjects) readObject(r *reader, page *yamlschema.Page) error {
@@ -144,6 +146,7 @@ func (o *kueueObject) fileQuota(r *reader) (q quota.FileQuota, a amounts, err er
 		}
 		q.Weight = &v
 	}
+	q.Queueing = o.Spec.Queueing
 	return q, a, nil
 }
 

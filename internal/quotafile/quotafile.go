@@ -1,5 +1,6 @@
-// Package quotafile reads quota trees as people have them: Gridbid's own list (docs/quotas.md), ACK's
-// ElasticQuotaTree, and Kueue's Cohort, ClusterQueue, LocalQueue and ResourceFlavor.
+// Package quotafile reads quota trees and priority classes as people have them: Gridbid's own lists
+// (docs/quotas.md, docs/preemption.md), ACK's ElasticQuotaTree, Kueue's Cohort, ClusterQueue, LocalQueue
+// and ResourceFlavor, and the PriorityClass of Kubernetes.
 package quotafile
 
 import (
@@ -34,6 +35,9 @@ var treeSchema []byte
 //go:embed kueue.schema.json
 var kueueSchema []byte
 
+//go:embed priorityclass.schema.json
+var classSchema []byte
+
 func schemaKind(what string, schema []byte) *yamlschema.SchemaKind {
 	return &yamlschema.SchemaKind{Reader: "quotas", FileKind: what, Docs: "docs/quotas.md", Schema: schema}
 }
@@ -43,7 +47,8 @@ var kinds = func() map[string]*yamlschema.SchemaKind {
 	kueue := schemaKind("Kueue object", kueueSchema)
 	return map[string]*yamlschema.SchemaKind{
 		"": schemaKind("list of quotas", ownSchema), "ElasticQuotaTree": schemaKind("ElasticQuotaTree", treeSchema),
-		"Cohort": kueue, "ClusterQueue": kueue, "LocalQueue": kueue, "ResourceFlavor": kueue,
+		"PriorityClass": schemaKind("PriorityClass", classSchema),
+		"Cohort":        kueue, "ClusterQueue": kueue, "LocalQueue": kueue, "ResourceFlavor": kueue,
 	}
 }()
 
@@ -55,7 +60,18 @@ type reader struct {
 	kueue  kueueObjects
 	notes  []string
 
-	emptyList bool // the file states that there are no quotas
+	classes     []protocol.PriorityClass
+	classOrigin []origin
+
+	listsQuotas, listsClasses bool // the file has a list of them, perhaps an empty one
+}
+
+// A File is what a file states.
+type File struct {
+	Quotas                []protocol.Quota
+	Classes               []protocol.PriorityClass
+	HasQuotas, HasClasses bool     // it states them, perhaps that there are none
+	Notes                 []string // what of it is not honoured
 }
 
 // An origin is where a quota is written, and the keys of those of its fields that have others there.
@@ -76,30 +92,33 @@ func (o origin) fault(field, format string, args ...any) error {
 	return o.page.FaultAt(path, format, args...)
 }
 
-// Parse reads a file of one or more documents. The notes say what of it is not honoured. Errors name
-// file, line, field and what to do.
-func Parse(file string, text []byte) (quotas []protocol.Quota, notes []string, err error) {
+// Parse reads a file of one or more documents. Errors name file, line, field and what to do.
+func Parse(file string, text []byte) (out File, err error) {
 	r := &reader{file: file}
 	documents, err := splitDocuments(file, text)
 	if err != nil {
-		return nil, nil, err
+		return File{}, err
 	}
 	for _, d := range documents {
 		if err := r.readDocument(d); err != nil {
-			return nil, nil, err
+			return File{}, err
 		}
 	}
 	if err := r.addKueue(); err != nil {
-		return nil, nil, err
+		return File{}, err
 	}
-	if len(r.quotas) == 0 && !r.emptyList {
-		return nil, nil, fmt.Errorf("quotas: %s: has no quotas: want a list of them, an ElasticQuotaTree or objects of Kueue (docs/quotas.md)", file)
+	out = File{Classes: r.classes, HasQuotas: r.listsQuotas || len(r.quotas) > 0, HasClasses: r.listsClasses || len(r.classes) > 0, Notes: r.notes}
+	if !out.HasQuotas && !out.HasClasses {
+		return File{}, fmt.Errorf("quotas: %s: has no quotas and no priority classes: want a list of either, an ElasticQuotaTree, objects of Kueue or PriorityClasses (docs/quotas.md, docs/preemption.md)", file)
 	}
-	quotas, err = quota.QuotasOf(r.quotas)
+	if i, key, problem := protocol.InvalidPriorityClass(r.classes); problem != "" {
+		return File{}, r.classOrigin[i].fault(key, "%s", problem)
+	}
+	out.Quotas, err = quota.QuotasOf(r.quotas)
 	if f, ok := err.(quota.Fault); ok && f.Index < len(r.origin) {
-		return nil, nil, r.origin[f.Index].fault(f.Field, "%s", f.Problem)
+		return File{}, r.origin[f.Index].fault(f.Field, "%s", f.Problem)
 	}
-	return quotas, r.notes, err
+	return out, err
 }
 
 // splitDocuments returns each document of a file on its own lines: those before it are empty.
@@ -150,15 +169,34 @@ func (r *reader) readDocument(text []byte) error {
 	switch head.Kind {
 	case "":
 		var own struct {
-			Quotas []quota.FileQuota `yaml:"quotas"`
+			Quotas  []quota.FileQuota        `yaml:"quotas"`
+			Classes []protocol.PriorityClass `yaml:"priority_classes"`
 		}
 		if err := page.DecodeInto(&own); err != nil {
 			return err
 		}
-		r.emptyList = len(own.Quotas) == 0
+		r.listsQuotas, r.listsClasses = r.listsQuotas || own.Quotas != nil, r.listsClasses || own.Classes != nil
+		for i, c := range own.Classes {
+			r.addClass(c, origin{page: page, path: []string{"priority_classes", strconv.Itoa(i)}})
+		}
 		for i, q := range own.Quotas {
 			r.add(q, origin{page: page, path: []string{"quotas", strconv.Itoa(i)}})
 		}
+		return nil
+	case "PriorityClass":
+		var o struct {
+			Metadata struct {
+				Name string `yaml:"name"`
+			} `yaml:"metadata"`
+			Value         int                       `yaml:"value"`
+			GlobalDefault bool                      `yaml:"globalDefault"`
+			Preemption    protocol.PreemptionPolicy `yaml:"preemptionPolicy"`
+		}
+		if err := page.DecodeInto(&o); err != nil {
+			return err
+		}
+		r.addClass(protocol.PriorityClass{Name: o.Metadata.Name, Value: o.Value, Default: o.GlobalDefault, Preemption: o.Preemption},
+			origin{page: page, keys: map[string]string{"name": "metadata/name", "global_default": "globalDefault", "preemption_policy": "preemptionPolicy"}})
 		return nil
 	case "ElasticQuotaTree":
 		var tree struct {
@@ -172,6 +210,10 @@ func (r *reader) readDocument(text []byte) error {
 		return r.addElasticQuota(page, tree.Spec.Root, "", []string{"spec", "root"})
 	}
 	return r.kueue.readObject(r, page)
+}
+
+func (r *reader) addClass(c protocol.PriorityClass, from origin) {
+	r.classes, r.classOrigin = append(r.classes, c), append(r.classOrigin, from)
 }
 
 func (r *reader) add(q quota.FileQuota, from origin) {

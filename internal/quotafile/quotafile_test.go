@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/protocol/quota"
 )
 
@@ -78,6 +79,32 @@ metadata: {name: default, namespace: lab-2}
 spec: {clusterQueue: alone, fairSharing: {weight: 3}}
 `
 
+// classes are some of Gridbid's own and one of Kubernetes.
+const classes = `priority_classes:
+  - {name: a, value: 100}
+  - {name: b, value: 0}
+---
+kind: PriorityClass
+metadata: {name: c}
+globalDefault: true
+preemptionPolicy: Never
+value: -5
+description: who waits
+`
+
+// Gridbid's own classes and those of Kubernetes are read alike, also without quotas, which stay as they are
+// then.
+func TestPriorityClassesAreRead(t *testing.T) {
+	got, err := Parse("f.yaml", []byte(classes))
+	want := File{HasClasses: true, Classes: []protocol.PriorityClass{{Name: "a", Value: 100}, {Name: "b"}, {Name: "c", Value: -5, Default: true, Preemption: protocol.PreemptNever}}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v\nwant %+v", got, err, want)
+	}
+	if got, err = Parse("f.yaml", []byte("priority_classes: []\n")); err != nil || !got.HasClasses || got.HasQuotas {
+		t.Errorf("an empty list is %+v, %v", got, err)
+	}
+}
+
 // Each format is read as the tree that it means.
 func TestFormatsAreReadAsTrees(t *testing.T) {
 	for _, c := range []struct {
@@ -97,7 +124,8 @@ func TestFormatsAreReadAsTrees(t *testing.T) {
 		{"a cohort without an object", "kind: ClusterQueue\nmetadata: {name: q}\nspec: {cohortName: c, resourceGroups: [{flavors: [{resources: [{name: amd.com/gpu, nominalQuota: 2}]}]}]}\n",
 			[]string{"q of c min 2 weight 1", "c min 2 max 2 weight 1"}, nil},
 	} {
-		got, notes, err := Parse("f.yaml", []byte(c.text))
+		file, err := Parse("f.yaml", []byte(c.text))
+		got, notes := file.Quotas, file.Notes
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -130,7 +158,12 @@ func TestFaultsHaveTheirLine(t *testing.T) {
 		return strings.Replace(text, from, to, 1)
 	}
 	for _, c := range []struct{ text, want string }{
-		{"", "f.yaml: has no quotas"},
+		{"", "f.yaml: has no quotas and no priority classes"},
+		{swap(classes, "value: 100", "value: 1000000"), "f.yaml:2: priority_classes/0/value: is too large"},
+		{swap(classes, "name: a,", "name: b,"), "f.yaml:3: priority_classes/1/name: is b, as that of a class before"},
+		{swap(classes, "value: 0}", "value: 0, global_default: true}"), "f.yaml:7: globalDefault: is set, and b is the default already"},
+		{swap(classes, "preemptionPolicy: Never", "preemptionPolicy: Nevr"), "f.yaml:8: preemptionPolicy:"},
+		{swap(classes, "name: c", "nme: c"), "f.yaml:6: metadata:"},
 		{"quotas: [{name: a, min: 1}, {name: b, parent: c}]", "f.yaml:1: quotas/1/parent: b: no quota is named c"},
 		{"quotas:\n- {name: a, mni: 1}\n", "f.yaml:2: quotas/0/mni: unknown key (did you mean \"min\"?)"},
 		{"kind: ElasticQuotaTee\n", `has a document of kind "ElasticQuotaTee" (did you mean "ElasticQuotaTree"?)`},
@@ -151,7 +184,7 @@ func TestFaultsHaveTheirLine(t *testing.T) {
 		{swap(kueue, "nominalQuota: \"8\"", "nominalQuota: \"0\""), "max of 0"},
 		{strings.Repeat("kind: Cohort\nmetadata: {name: a}\n---\n", 1100), "1100 documents: split the file"},
 	} {
-		_, _, err := Parse("f.yaml", []byte(c.text))
+		_, err := Parse("f.yaml", []byte(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v\nwant  %s", err, c.want)
 		}
@@ -166,7 +199,8 @@ func TestTheListIsThatOfScenarios(t *testing.T) {
 	}
 	var own, scenario struct {
 		Properties struct {
-			Quotas any `json:"quotas"`
+			Quotas  any `json:"quotas"`
+			Classes any `json:"priority_classes"`
 		} `json:"properties"`
 	}
 	if err := json.Unmarshal(raw, &scenario); err != nil {
@@ -175,8 +209,8 @@ func TestTheListIsThatOfScenarios(t *testing.T) {
 	if err := json.Unmarshal(ownSchema, &own); err != nil {
 		t.Fatal(err)
 	}
-	if own.Properties.Quotas == nil || !reflect.DeepEqual(own, scenario) {
-		t.Error("own.schema.json and scenarios/spec/schema.json have other quotas: copy one to the other")
+	if own.Properties.Quotas == nil || own.Properties.Classes == nil || !reflect.DeepEqual(own, scenario) {
+		t.Error("own.schema.json and scenarios/spec/schema.json have other quotas or classes: copy one to the other")
 	}
 }
 
@@ -185,14 +219,18 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(elasticTree))
 	f.Add([]byte(kueue))
 	f.Add([]byte("quotas: [{name: a, min: 1e300}]"))
+	f.Add([]byte(classes))
 	f.Add([]byte("---\n---\nkind: Cohort\nmetadata: {name: a}\nspec: {parentName: a}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		quotas, _, err := Parse("f.yaml", text)
+		file, err := Parse("f.yaml", text)
 		if err != nil {
 			return
 		}
-		if _, err := quota.NewTree(quotas); err != nil {
-			t.Errorf("%+v is no tree: %v", quotas, err)
+		if _, err := quota.NewTree(file.Quotas); err != nil {
+			t.Errorf("%+v is no tree: %v", file.Quotas, err)
+		}
+		if i, _, problem := protocol.InvalidPriorityClass(file.Classes); problem != "" {
+			t.Errorf("class %d of %+v: %s", i, file.Classes, problem)
 		}
 	})
 }

@@ -15,6 +15,8 @@ type FileQuota struct {
 	Weight *float64 `yaml:"weight"` // default: 1
 	Lend   *float64 `yaml:"lend"`   // default: all of min
 	Band   int64    `yaml:"band"`
+
+	Queueing protocol.QueueingStrategy `yaml:"queueing_strategy"` // default: BestEffortFIFO
 }
 
 // QuotasOf returns the quotas that a file states, checked as a tree. Its error is a Fault, whose index
@@ -22,7 +24,7 @@ type FileQuota struct {
 func QuotasOf(file []FileQuota) ([]protocol.Quota, error) {
 	var out []protocol.Quota
 	for i, f := range file {
-		q := protocol.Quota{Name: f.Name, Parent: f.Parent, Weight: 1000, Band: f.Band}
+		q := protocol.Quota{Name: f.Name, Parent: f.Parent, Weight: 1000, Band: f.Band, Queueing: f.Queueing}
 		lent := protocol.Milli(math.MaxInt64)
 		for _, x := range []struct {
 			field string

@@ -135,6 +135,8 @@ func checkQuota(i int, q protocol.Quota) error {
 		return fault("weight", "%s: weight is %s: want 0 to %s", q.Name, gpus(q.Weight), gpus(maxWeight))
 	case q.Band < -maxBand || q.Band > maxBand:
 		return fault("band", "%s: band is %d: want -%d to %d", q.Name, q.Band, maxBand, maxBand)
+	case q.Queueing != "" && q.Queueing != protocol.StrictFIFO && q.Queueing != protocol.BestEffortFIFO:
+		return fault("queueing_strategy", "%s: queueing_strategy is %q: want %s or %s", q.Name, q.Queueing, protocol.StrictFIFO, protocol.BestEffortFIFO)
 	}
 	return nil
 }
@@ -199,6 +201,26 @@ func (t *Tree) CappedGroups(leaf string) (all []protocol.Quota) {
 	return all
 }
 
+// HasStrictQueues reports whether some quota is a StrictFIFO queue.
+func (t *Tree) HasStrictQueues() bool {
+	return t != nil && slices.ContainsFunc(t.nodes, func(n node) bool { return n.Queueing == protocol.StrictFIFO })
+}
+
+// StrictQueueOf returns the StrictFIFO queue that a tenant's jobs stand in: the outermost one of its
+// leaf and the groups above; false if none is strict.
+func (t *Tree) StrictQueueOf(tenant string) (name string, ok bool) {
+	leaf, named := t.LeafOf(tenant)
+	if !named {
+		return "", false
+	}
+	for k := t.leaf[leaf]; k >= 0; k = t.nodes[k].parent {
+		if t.nodes[k].Queueing == protocol.StrictFIFO {
+			name, ok = t.nodes[k].Name, true
+		}
+	}
+	return name, ok
+}
+
 func gpus(v protocol.Milli) string { return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) }
 
 // Describe returns what a quota guarantees, caps and shares, in words.
@@ -217,6 +239,9 @@ func Describe(q protocol.Quota) string {
 	}
 	if q.Band != 0 {
 		s += fmt.Sprintf(" band %d", q.Band)
+	}
+	if q.Queueing == protocol.StrictFIFO {
+		s += " " + string(q.Queueing)
 	}
 	return s
 }

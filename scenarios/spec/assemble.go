@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/internal/nearest"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/protocol/quota"
 	"github.com/gridbid/gridbid/scenarios/generate"
@@ -64,6 +65,9 @@ func (l fileLibrary) assembleScenario(s scenarioSpec, o Options) (Scenario, erro
 	if err := out.addServices(s); err != nil {
 		return Scenario{}, err
 	}
+	if err := out.addClasses(s); err != nil {
+		return Scenario{}, err
+	}
 	if err := out.addEvents(s); err != nil {
 		return Scenario{}, err
 	}
@@ -105,6 +109,24 @@ func (out *Scenario) addQuotas(s scenarioSpec) (err error) {
 	}
 	if guaranteed > gpus {
 		return s.where("quotas")("guarantees %d GPUs together, and the fleets have %d: lower the min of some", guaranteed/1000, gpus/1000)
+	}
+	return nil
+}
+
+// addClasses adds the priority classes. The listed jobs name no other.
+func (out *Scenario) addClasses(s scenarioSpec) error {
+	if i, key, problem := protocol.InvalidPriorityClass(s.Classes); problem != "" {
+		return s.where("priority_classes", i, key)("%s", problem)
+	}
+	out.Classes = s.Classes
+	var known []string
+	for _, c := range s.Classes {
+		known = append(known, c.Name)
+	}
+	for i, x := range s.Jobs.List {
+		if x.PriorityClass != "" && !slices.Contains(known, x.PriorityClass) {
+			return s.where("jobs", "list", i, "priority_class")("unknown priority class %q%s", x.PriorityClass, nearest.WhatThereIs(x.PriorityClass, known))
+		}
 	}
 	return nil
 }

@@ -26,9 +26,10 @@ type Scenario struct {
 	Weights  Weights
 	Carbon   string `json:",omitempty"` // ByAverage or ByMarginal
 
-	Quotas   []protocol.Quota `json:",omitempty"` // among tenants, in force from Start
-	Events   []Event          `json:",omitempty"` // by time
-	Services []ListedService  `json:",omitempty"` // in the order of the file
+	Quotas   []protocol.Quota         `json:",omitempty"` // among tenants, in force from Start
+	Classes  []protocol.PriorityClass `json:",omitempty"` // that jobs name
+	Events   []Event                  `json:",omitempty"` // by time
+	Services []ListedService          `json:",omitempty"` // in the order of the file
 
 	FailsAfter map[protocol.JobID]time.Duration `json:",omitempty"` // jobs whose program fails after so long of each run
 	Expect     []Expectation                    `json:",omitempty"` // of the run, by the scenario's author

@@ -30,6 +30,7 @@ type scenarioSpec struct {
 	Events   []eventSpec               `yaml:"events"`
 	Expect   []expectSpec              `yaml:"expect"`
 	Quotas   []quota.FileQuota         `yaml:"quotas"`
+	Classes  []protocol.PriorityClass  `yaml:"priority_classes"`
 	where    func(...any) faultLocator // returns a builder of errors at a path
 	lineOf   func(...any) int          // returns the line of a path
 }
