@@ -93,6 +93,7 @@ type Agent struct {
 	provisional         []provisionalBill                // to correct when their hours are published
 	reportsStarts       bool                             // see ReportStarts
 	startReports        []startReport
+	keptRooms           []keptRoom
 	heartbeat           heartbeat
 	services            map[protocol.ServiceID]*heldService
 	triedVersion        int // of the fleet when replicas without a node were tried last: see keepServices
@@ -115,6 +116,8 @@ type activeRun struct {
 	started        protocol.Time       // planned until running
 	transferCarbon protocol.Milligrams // of moving its input
 	pauseAt        protocol.Time       // when to pause it; 0: never
+	preempt        *protocol.Preempt   // the coordinator had it stopped to make room; nil: it did not
+	cannotPause    bool                // its executor could not save a checkpoint for that
 }
 
 // New returns an agent that bids for a site's capacity by the forecasts of g.
@@ -175,6 +178,11 @@ func (a *Agent) workDue() (due protocol.Time) {
 	if len(a.plannedPauses) > 0 && (due == 0 || a.plannedPauses[0].at < due) {
 		due = a.plannedPauses[0].at
 	}
+	for _, k := range a.keptRooms {
+		if due == 0 || k.until < due {
+			due = k.until
+		}
+	}
 	for _, r := range a.queue {
 		if t := a.nextStartCheck(r); t > a.lastQueueCheck && (due == 0 || t < due) {
 			due = t
@@ -199,6 +207,7 @@ func (a *Agent) Tick(now protocol.Time) []protocol.Message {
 		msgs = append(msgs, a.registerSite(now)...)
 	}
 	msgs = append(msgs, a.retransmitDue(now)...)
+	a.dropKeptRooms(now)
 	msgs = append(msgs, a.sendDuePauses(now)...)
 	msgs = append(msgs, a.sendStartReports(now)...)
 	msgs = append(msgs, a.startQueuedJobs(now)...)
@@ -234,6 +243,8 @@ func (a *Agent) handleMessage(now protocol.Time, m protocol.Message) []protocol.
 			return a.handleConfirm(now, m, b)
 		case protocol.Cancel:
 			return a.handleCancel(now, b)
+		case protocol.Preempt:
+			return a.handlePreempt(now, m, b)
 		case protocol.Settlement:
 			a.handleSettlement(m, b)
 		case protocol.CallForCapacity:

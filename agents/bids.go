@@ -60,8 +60,9 @@ func (a *Agent) bidsForCall(now protocol.Time, c protocol.CallForBids, observe f
 		m.Expect = expect
 		o.Jobs = append(o.Jobs, m)
 	}
+	o.Preemptions = a.preemptionsFor(now, c, o.Jobs)
 	o.Spreads, o.Largest = p.spreads, p.largest
-	o.Capacity = a.lentCapacity(now, c.Jobs, p.lendingPlan)
+	a.withoutKeptRooms(c.Jobs, func() { o.Capacity = a.lentCapacity(now, c.Jobs, p.lendingPlan) })
 	o.Idle, o.FragmentedGPUs = a.fleet.IdleGPUs()
 	return o
 }

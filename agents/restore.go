@@ -60,6 +60,10 @@ func (a *Agent) NeedsEvent(m protocol.Message) bool {
 		id = b.Job
 	case protocol.UsageReport:
 		id = b.Job
+	case protocol.Preempt:
+		id = b.Job
+	case protocol.Preempted:
+		id = b.Job
 	case protocol.Settlement:
 		id = b.Job
 	case protocol.CompletedRun:
@@ -103,6 +107,14 @@ func (a *Agent) Restore(m protocol.Message) error {
 			a.schedulePause(b.Job, l)
 		}
 	case protocol.UsageReport:
+		a.forgetEndedJob(m.At, b.Job)
+		a.scheduleResend(m.At, pendingAck{job: b.Job, epoch: b.Epoch, to: protocol.Coordinator, body: b})
+	case protocol.Preempt:
+		if l := a.running[b.Job]; l != nil {
+			l.preempt = &b
+			a.fleet.PlanEnd(b.Job, m.At)
+		}
+	case protocol.Preempted:
 		a.forgetEndedJob(m.At, b.Job)
 		a.scheduleResend(m.At, pendingAck{job: b.Job, epoch: b.Epoch, to: protocol.Coordinator, body: b})
 	case protocol.Settlement:

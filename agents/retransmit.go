@@ -126,8 +126,14 @@ func (a *Agent) handleConfirm(now protocol.Time, m protocol.Message, c protocol.
 	return nil
 }
 
-// isUsageReport reports whether b is a UsageReport.
-func isUsageReport(b protocol.Body) bool { _, ok := b.(protocol.UsageReport); return ok }
+// isUsageReport reports whether b reports the usage of a run that is over.
+func isUsageReport(b protocol.Body) bool {
+	switch b.(type) {
+	case protocol.UsageReport, protocol.Preempted:
+		return true
+	}
+	return false
+}
 
 // handleAcceptConfirmed launches a job whose Accept is durable at the coordinator, or lets it wait
 // in the queue. If the agent gave the job up meanwhile, it declines.
@@ -211,28 +217,39 @@ func (a *Agent) releaseJob(now protocol.Time, id protocol.JobID) {
 
 // declineJob gives a job up, and reports that to the coordinator until it confirms.
 func (a *Agent) declineJob(now protocol.Time, id protocol.JobID, epoch uint64, why protocol.Reason) []protocol.Message {
+	m := a.giveBackJob(now, id, epoch, why)
+	return append([]protocol.Message{m}, a.startQueuedJobs(now)...)
+}
+
+// giveBackJob is declineJob, but starts no queued jobs in the room that becomes free.
+func (a *Agent) giveBackJob(now protocol.Time, id protocol.JobID, epoch uint64, why protocol.Reason) protocol.Message {
 	d := protocol.Decline{Job: id, Epoch: epoch, Why: why}
 	m := a.sendReliably(now, pendingAck{job: id, epoch: epoch, to: protocol.Coordinator, body: d})
 	a.recordEvent(m)
-	return append([]protocol.Message{m}, a.releaseAndAdvance(now, id)...)
+	a.releaseJob(now, id)
+	return m
 }
 
-// handleCancel gives up a queued job, or has the executor stop a running one. A job that is here
-// under a newer award than the one cancelled goes on.
+// handleCancel gives up a queued job, or has the executor stop a running one.
 func (a *Agent) handleCancel(now protocol.Time, c protocol.Cancel) []protocol.Message {
-	l, i, o := a.running[c.Job], a.queueIndex(c.Job), a.pendingAckOf(c.Job)
-	why := protocol.Reason{Code: protocol.Cancelled}
+	return a.stopJob(now, c.Job, c.Epoch, protocol.Reason{Code: protocol.Cancelled}, false)
+}
+
+// stopJob gives up a queued job, or has the executor stop a running one, with a checkpoint if the job is to
+// go on from it. A job that is here under a newer award than epoch goes on.
+func (a *Agent) stopJob(now protocol.Time, id protocol.JobID, epoch uint64, why protocol.Reason, checkpoint bool) []protocol.Message {
+	l, i, o := a.running[id], a.queueIndex(id), a.pendingAckOf(id)
 	switch {
-	case l != nil && l.acceptedEpoch > c.Epoch || i >= 0 && a.queue[i].award.Epoch > c.Epoch:
-		return a.messageTo(now, protocol.Coordinator, protocol.Decline{Job: c.Job, Epoch: c.Epoch, Why: why})
+	case l != nil && l.acceptedEpoch > epoch || i >= 0 && a.queue[i].award.Epoch > epoch:
+		return a.messageTo(now, protocol.Coordinator, protocol.Decline{Job: id, Epoch: epoch, Why: why})
 	case l != nil && l.confirmed:
-		return a.messageTo(now, protocol.ExecutorParty(a.cfg.Site), protocol.Cancel{Job: c.Job, Epoch: l.epoch})
+		return a.messageTo(now, protocol.ExecutorParty(a.cfg.Site), protocol.Cancel{Job: id, Epoch: l.epoch, Checkpoint: checkpoint})
 	case o != nil && isUsageReport(o.body):
 		return nil
 	case l == nil && i < 0 && o == nil && a.lacksNodes() && !a.executorReported:
 		return nil // the executor may run it: the coordinator repeats the Cancel, and by then its inventory has come
 	}
-	return a.declineJob(now, c.Job, c.Epoch, why)
+	return a.declineJob(now, id, epoch, why)
 }
 
 // queueIndex returns the position of a job in the queue, or -1.

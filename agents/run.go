@@ -258,6 +258,10 @@ func (a *Agent) handleStarted(now protocol.Time, m protocol.Message, s protocol.
 		l.running, l.started = true, now
 		a.schedulePause(s.Job, l)
 	}
+	if l.preempt != nil && l.launch.Job.Pause > 0 && !l.cannotPause { // it answers a request for a checkpoint, or crosses it
+		l.cannotPause = true
+		return a.messageTo(now, protocol.ExecutorParty(a.cfg.Site), protocol.Cancel{Job: s.Job, Epoch: l.epoch})
+	}
 	if o := a.pendingAckOf(s.Job); o != nil && o.to == protocol.ExecutorParty(a.cfg.Site) {
 		a.scheduleResend(max(now, l.started.Add(l.launch.Run)).Add(maxRetryDelay), a.launchRequest(s.Job, l))
 	}
@@ -285,6 +289,9 @@ func (a *Agent) handleFinished(now protocol.Time, x protocol.Finished) []protoco
 		Job: x.Job, Epoch: l.acceptedEpoch, Started: started, Ended: ended, Node: l.launch.Node, Devices: l.launch.Devices,
 		IT: bill.IT, Energy: bill.Energy, Carbon: bill.Carbon + l.transferCarbon, Money: bill.Money, Failed: x.Failed, Estimated: x.Estimated,
 		Left: a.remainingRun(l, x.Left), Places: l.launch.Places,
+	}
+	if l.preempt != nil && (x.Stopped || x.Left > 0) {
+		return a.reportPreempted(now, l, done)
 	}
 	a.forgetEndedJob(now, x.Job)
 	a.recordCompletedRun(now, ended, l, x)

@@ -105,7 +105,7 @@ func (b *History) checkRun(r JobRecord) {
 // for the whole of what was left, and only the end of the job can be late.
 func (b *History) checkPart(r JobRecord) {
 	id, run, s := r.Job.ID, r.Run, r.Run.Settled
-	if r.Job.Pause == 0 {
+	if r.Job.Pause == 0 && !run.Preempted {
 		b.addProblem("paused", id, run.Site, "was paused, and cannot be")
 	}
 	if run.Exited != (MessageRef{}) && run.Drawn != run.Cost.IT {

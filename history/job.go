@@ -168,6 +168,7 @@ type Run struct {
 
 	Estimated bool   // Cost is no measurement, or not all of it
 	Paused    bool   // it ended in a pause: what is left of the job is on sale
+	Preempted bool   // it was stopped to make room, and has a bill: what is left of the job is on sale, perhaps all of it
 	Failed    string // in words, if the job's own program failed
 
 	Transfer protocol.Microdollars // for moving its input; of a run that was paused
@@ -237,6 +238,16 @@ func (r *JobRecord) RunOf(a *Decision) *Run {
 		}
 	}
 	return nil
+}
+
+// Pauses returns how many runs of the job ended in a pause.
+func (r *JobRecord) Pauses() (n int) {
+	for i := range r.Parts {
+		if r.Parts[i].Paused {
+			n++
+		}
+	}
+	return n
 }
 
 // EndOf returns when the run of an award ended, and whether in a pause; 0 if it goes on

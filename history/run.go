@@ -159,8 +159,10 @@ func (b *History) foldInterrupted(from MessageRef, m protocol.Interrupted) {
 }
 
 // foldPreempted closes a run that its site stopped to make room for another job. The job is
-// on sale and stays Preempted until it is awarded. A message about an award that is not the
-// newest, or that ended otherwise, is ignored.
+// on sale and stays Preempted until it is awarded. A run with a usage report is a part of the
+// job, whose bill stands; one without is lost. A message about an award that is not the
+// newest, or that ended otherwise, is ignored. A Preempt is not folded: it asks, and this says
+// what came of it.
 func (b *History) foldPreempted(from MessageRef, m protocol.Preempted) {
 	e := b.jobs[m.Job]
 	if e == nil || e.rec.IsOver() || len(e.rec.Awards) == 0 {
@@ -172,6 +174,10 @@ func (b *History) foldPreempted(from MessageRef, m protocol.Preempted) {
 		b.ignored++
 		return
 	}
+	report, billed := m.Report()
+	if billed {
+		b.planRun(from, m.Job, m.Epoch, m.Started) // its accept may have been lost
+	}
 	a.Preempted, a.Answer, a.Answered, a.Declined = &m, "preempted", from, m.Why
 	a.releaseAward(from)
 	e.updateAward(*a)
@@ -180,9 +186,28 @@ func (b *History) foldPreempted(from MessageRef, m protocol.Preempted) {
 		if r.Exited == (MessageRef{}) {
 			r.Exited = from
 		}
-		e.rec.Lost = append(e.rec.Lost, *r)
+		if billed {
+			b.billRun(from, r, report)
+			b.addCost(from.At, r.Cost, 1, false)
+			r.Preempted, r.Transfer = true, a.Option.Transfer
+			e.rec.Parts = append(e.rec.Parts, *r)
+		} else {
+			e.rec.Lost = append(e.rec.Lost, *r)
+		}
 	}
 	e.rec.Run, e.rec.phase = nil, phasePreempted
+}
+
+// billRun adds a usage report to its run and to the sums of its site.
+func (b *History) billRun(from MessageRef, r *Run, m protocol.UsageReport) {
+	r.Done, r.Started, r.Ended = from, m.Started, m.Ended
+	if r.inferred {
+		r.Planned, r.Node, r.Devices, r.Places = false, m.Node, m.Devices, m.Places
+	}
+	r.Cost = protocol.Usage{IT: m.IT, Energy: m.Energy, Carbon: m.Carbon, Money: m.Money, Finish: m.Ended}
+	r.Estimated, r.Failed = m.Estimated, m.Failed
+	s := b.siteRecord(r.Site)
+	s.Jobs = s.Jobs.Plus(r.Cost)
 }
 
 // foldUsageReport records the measured end and bill of a run. Work left over (Left) makes the
@@ -197,14 +222,8 @@ func (b *History) foldUsageReport(from MessageRef, m protocol.UsageReport) {
 		b.addProblem("done-twice", m.Job, r.Site, "reported done before, at %v", r.Done.At)
 		return
 	}
-	r.Done, r.Started, r.Ended = from, m.Started, m.Ended
-	if r.inferred {
-		r.Planned, r.Node, r.Devices, r.Places = false, m.Node, m.Devices, m.Places
-	}
-	r.Cost = protocol.Usage{IT: m.IT, Energy: m.Energy, Carbon: m.Carbon, Money: m.Money, Finish: m.Ended}
-	r.Estimated, r.Failed = m.Estimated, m.Failed
+	b.billRun(from, r, m)
 	s := b.siteRecord(r.Site)
-	s.Jobs = s.Jobs.Plus(r.Cost)
 	b.addCost(from.At, r.Cost, 1, m.Left == 0 && m.Ended > e.rec.Job.Deadline)
 	if a := e.rec.CurrentAward(); a != nil {
 		a.Starts = append(a.Starts, KnownStart{from.At, m.Started, false})

@@ -23,6 +23,8 @@ type (
 		MaxBytes int `msgpack:"mb,omitempty"`
 
 		Planning Planning `msgpack:"pl,omitempty"` // the zero Planning means DefaultPlanning
+
+		Preemptable []PreemptionSet `msgpack:"pe,omitempty"` // of jobs that may have others stopped
 	}
 
 	// Bids answers a CallForBids: one row for each of its jobs, and the state of the site.
@@ -40,6 +42,8 @@ type (
 		// Of gangs: the nodes of each option, and what would fit of those that never will.
 		Spreads []Spread     `msgpack:"sd,omitempty"`
 		Largest []LargestSet `msgpack:"lg,omitempty"`
+
+		Preemptions []PreemptionSet `msgpack:"pe,omitempty"` // of jobs that find no room at once
 	}
 
 	// Award gives a job to the site that receives it.
@@ -147,6 +151,8 @@ type (
 		Left time.Duration `msgpack:"lf,omitempty"`
 		// Ended is its end by the clock of its machine; 0: the time of this message.
 		Ended Time `msgpack:"en,omitempty"`
+		// Stopped: a Cancel ended it; without, it had ended by itself.
+		Stopped bool `msgpack:"sp,omitempty"`
 	}
 
 	// Interrupted reports that a job could not be started or was interrupted by another cause

@@ -38,6 +38,7 @@ const (
 	Cancelled     Code = "cancelled"       // by its submitter or an operator
 	Unconfirmed   Code = "unconfirmed"     // no confirmation came before the lease ended
 	ChosenByJudge Code = "judge"           // a judge chose among options that cost nearly the same
+	Preempting    Code = "preempting"      // runs are being stopped to make room for it
 )
 
 // Reasons of a judge's choice.

@@ -26,6 +26,7 @@
 //	Started      started   executor    -> agent        it runs; a live agent tells the coordinator, and where
 //	Finished     exited    executor    -> agent        it ended, with the energy it used
 //	Interrupted  lost      executor    -> agent        it could not start, or was stopped by another cause than its own program
+//	Preempt      preempt   coordinator -> agent        stop this run, so that another job can start
 //	Preempted    preempted agent       -> coordinator  its run was stopped to make room for another
 //	UsageReport  done      agent       -> coordinator  measured energy, carbon and money
 //	Settlement   settled   coordinator -> all          payment: measured usage against the bid

@@ -42,7 +42,7 @@ func withinBounds[T ~int64](v, most T) bool { return v >= -most && v <= most }
 func (m Message) IsPlausible() bool {
 	by := func(role string) bool { return strings.HasPrefix(string(m.From), role) }
 	switch b := m.Body.(type) {
-	case CallForBids, SitePrices, Award, Defer, Reject, Settlement, Confirm, JobStatus, JudgeRequest, CallForCapacity, ServiceDivision, AssignReplicas:
+	case CallForBids, SitePrices, Award, Defer, Reject, Settlement, Confirm, JobStatus, JudgeRequest, Preempt, CallForCapacity, ServiceDivision, AssignReplicas:
 		return m.From == Coordinator
 	case RegisterSite:
 		return b.Site != "" && m.From == AgentParty(b.Site)
@@ -60,7 +60,8 @@ func (m Message) IsPlausible() bool {
 	case SiteCondition:
 		return b.Site != "" && (m.From == SiteMonitor || m.From == OperatorAPI && b.State == SiteRevoked)
 	case Preempted:
-		return by("agent/") && b.Lost >= 0
+		return by("agent/") && b.Lost >= 0 && b.Left >= 0 && b.IT >= 0 && b.Energy >= 0 && b.Carbon >= 0 && b.Ended >= b.Started &&
+			Usage{IT: b.IT, Energy: b.Energy, Carbon: b.Carbon, Money: b.Money}.isWithinBounds()
 	case Launch:
 		return by("agent/") && m.To == ExecutorParty(m.From.SiteName())
 	case Started:

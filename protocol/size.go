@@ -21,6 +21,12 @@ func (o Bids) MaxWireSize() int {
 		p := &o.Capacity[i]
 		n += 4*maxLengthBytes + len(p.Model) + (3+len(p.Free)+len(p.ForDeferrable))*maxIntBytes
 	}
+	for _, p := range o.Preemptions {
+		n += 4*maxLengthBytes + len(p.Job)
+		for _, id := range p.Runs {
+			n += maxLengthBytes + len(id)
+		}
+	}
 	g := &o.Grid
 	return n + 6*maxLengthBytes + (1+len(g.Price)+len(g.Carbon)+len(g.PUE)+len(g.PriceOff)+len(g.CarbonOff))*maxIntBytes
 }

@@ -61,6 +61,7 @@ type adviceState struct {
 	rulings       []lotRuling   // of the round; announced together when no question is open
 	proof         protocol.Certificate
 	cleared       *round // the round
+	preempt       []preemption
 }
 
 // A lotRuling is the decision on a lot, and the question about it that the judge was asked, if
@@ -168,12 +169,13 @@ func (k *Market) announceRulings(now protocol.Time) (msgs []protocol.Message) {
 	slices.SortStableFunc(k.advisor.rulings, func(x, y lotRuling) int {
 		return cmp.Compare(y.lot.job.Priority, x.lot.job.Priority)
 	})
+	msgs = k.requestPreemptions(now, k.advisor.preempt)
 	for _, r := range k.advisor.rulings {
 		if r.lot.state == called { // else the site's Accept of an expired lease arrived meanwhile, and stands
 			msgs = append(msgs, k.applyDecision(now, r.lot, r.decision, k.advisor.proof))
 		}
 	}
-	k.advisor.rulings, k.advisor.cleared = nil, nil
+	k.advisor.rulings, k.advisor.cleared, k.advisor.preempt = nil, nil, nil
 	return msgs
 }
 

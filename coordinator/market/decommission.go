@@ -59,6 +59,7 @@ func (k *Market) takeJobsFromSite(now protocol.Time, name string) (taken []*lot)
 		}
 		k.orphanedRuns = append(k.orphanedRuns, protocol.OrphanedRun{Site: name, Job: id, Epoch: l.epoch})
 		k.requeueLot(now, l)
+		k.preemptionOver(now, l)
 		taken = append(taken, l)
 	}
 	return taken

@@ -144,7 +144,7 @@ func (k *Market) handleAccept(now protocol.Time, m protocol.Message, a protocol.
 		answer.Code = protocol.AcceptConfirmed
 	default:
 		l.acceptedBy()
-		l.state, l.failedCalls = accepted, 0
+		l.state, l.failedCalls, l.start = accepted, 0, a.Start
 		k.recordEvent(m)
 		answer.Code = protocol.AcceptConfirmed
 		status = k.reportStatus(now, l, l.placedStatus(a.Start))
@@ -154,9 +154,9 @@ func (k *Market) handleAccept(now protocol.Time, m protocol.Message, a protocol.
 
 // handleStarted records that a job runs, for those who ask: the market decides nothing by it. A site
 // repeats the report.
-func (k *Market) handleStarted(m protocol.Message, s protocol.Started) {
+func (k *Market) handleStarted(now protocol.Time, m protocol.Message, s protocol.Started) {
 	if l := k.lotAwardedTo(m.From, s.Job, s.Epoch); l != nil && l.state == accepted && l.started != s.Epoch {
-		l.started = s.Epoch
+		l.started, l.start = s.Epoch, min(m.At, now)
 		k.recordEvent(m)
 	}
 }
@@ -182,6 +182,7 @@ func (k *Market) handleDecline(now protocol.Time, m protocol.Message, d protocol
 	k.wakeWaiting(now)
 	k.counts["declined"]++
 	if l.cancelRequested {
+		k.preemptionOver(now, l)
 		return append(msgs, k.rejectLot(now, l, reasonCancelled)...)
 	}
 	k.requeueDeclined(now, l)
@@ -215,6 +216,7 @@ const maxReportAhead = 24 * time.Hour
 func (k *Market) closeUnpaid(now protocol.Time, m protocol.Message, l *lot, closed protocol.Confirm) []protocol.Message {
 	k.counts[string(protocol.ImpossibleBid)]++
 	k.recordEvent(m)
+	k.preemptionOver(now, l)
 	k.wakeForRoom(now, auction.Pool{Site: l.site, Model: l.option.Model}, l.job.TotalGPUMilli())
 	why := protocol.Reason{Code: protocol.ImpossibleBid, Note: fmt.Sprintf("what %s reports of its run cannot be; nothing is paid", l.site)}
 	return append(k.rejectLot(now, l, why), k.sendAndRecord(now, m.From, closed))
@@ -243,19 +245,10 @@ func (k *Market) handleUsageReport(now protocol.Time, m protocol.Message, d prot
 	}
 	k.recordEvent(m)
 	k.wakeForRoom(now, auction.Pool{Site: l.site, Model: l.option.Model}, l.job.TotalGPUMilli())
-	bid := l.bidForPart(d.Left)
-	measured := protocol.Usage{IT: d.IT, Energy: d.Energy, Carbon: d.Carbon, Money: d.Money, Finish: d.Ended}
-	tariff := l.tariffCost(d)
-	paid := accounts.SettlementAmount(bid, measured, tariff, k.cfg.Pay)
-	if !k.ledger.Transfer(accounts.TenantAccount(l.job.Tenant), accounts.SiteAccount(l.site), paid) {
-		k.counts["over-account-limit"]++
-		paid, tariff = 0, 0
-	}
-	k.trust.ObserveJob(l.site, bid, measured)
-	msgs := []protocol.Message{k.sendAndRecord(now, "", protocol.Settlement{
-		Job: d.Job, Site: l.site, Payer: l.job.Tenant, Paid: paid,
-		BidFor: bid, Counted: measured, Late: d.Left == 0 && d.Ended > l.job.Deadline, Estimated: d.Estimated, Part: d.Left > 0, Tariff: tariff,
+	msgs := []protocol.Message{k.settleRun(now, l, d, protocol.Settlement{
+		Payer: l.job.Tenant, BidFor: l.bidForPart(d.Left), Late: d.Left == 0 && d.Ended > l.job.Deadline, Part: d.Left > 0,
 	})}
+	k.preemptionOver(now, l)
 	if d.Left == 0 {
 		k.endLot(now, l)
 		return append(msgs, k.reportStatus(now, l, l.closedStatus(d))...)
@@ -274,12 +267,31 @@ func (l *lot) tariffCost(d protocol.UsageReport) protocol.Microdollars {
 	return l.job.TariffCost(max(d.Ended.Sub(from), 0), l.option.Tariff)
 }
 
+// settleRun pays the site of a lot for what it reports of a run, and returns the Settlement, s completed.
+func (k *Market) settleRun(now protocol.Time, l *lot, d protocol.UsageReport, s protocol.Settlement) protocol.Message {
+	s.Job, s.Site, s.Estimated = d.Job, l.site, d.Estimated
+	s.Counted = protocol.Usage{IT: d.IT, Energy: d.Energy, Carbon: d.Carbon, Money: d.Money, Finish: d.Ended}
+	s.Tariff = l.tariffCost(d)
+	s.Paid = accounts.SettlementAmount(s.BidFor, s.Counted, s.Tariff, k.cfg.Pay)
+	if !k.ledger.Transfer(accounts.TenantAccount(s.Payer), accounts.SiteAccount(l.site), s.Paid) {
+		k.counts["over-account-limit"]++
+		s.Paid, s.Tariff = 0, 0
+	}
+	k.trust.ObserveJob(l.site, s.BidFor, s.Counted)
+	return k.sendAndRecord(now, "", s)
+}
+
 // bidForPart returns the share of the bid that applies to a run after which left remains.
 func (l *lot) bidForPart(left time.Duration) protocol.Usage {
 	part := 1.0
 	if left > 0 { // a job of unknown length is never paused, so Run is not 0 here
 		part -= float64(left) / float64(l.job.Run)
 	}
+	return l.scaledBid(part)
+}
+
+// scaledBid returns a part of the bid.
+func (l *lot) scaledBid(part float64) protocol.Usage {
 	return protocol.Usage{
 		Energy: protocol.Millijoules(float64(l.option.Energy) * part), Carbon: protocol.Milligrams(float64(l.option.Carbon) * part),
 		Money: protocol.Microdollars(float64(l.option.Money) * part), Finish: l.option.Finish,

@@ -156,6 +156,9 @@ type lot struct {
 	submitted        protocol.Job       // the job as submitted; the field job is what is left of it
 	cancelRequested  bool               // a Cancel was sent to the site that runs it
 	started          uint64             // the epoch under which its site reported that it runs; 0: none
+	start            protocol.Time      // of its run, as its site promised, then reported
+	preempt          *protocol.Preempt  // its site was asked to stop it for another job; nil: it was not
+	preemptAfter     protocol.Time      // it may have others stopped from then on
 	reneges          []renege           // per site that won it and did not keep it
 	noBids           bool               // no site bid for it when it was called last
 	byChoice         bool               // it waits for a cheaper hour, and not for room
@@ -289,9 +292,11 @@ func (k *Market) stepJobs(now protocol.Time, m protocol.Message) []protocol.Mess
 	case protocol.Decline:
 		return k.handleDecline(now, m, b)
 	case protocol.Started:
-		k.handleStarted(m, b)
+		k.handleStarted(now, m, b)
 	case protocol.UsageReport:
 		return k.handleUsageReport(now, m, b)
+	case protocol.Preempted:
+		return k.handlePreempted(now, m, b)
 	case protocol.JudgeAnswer:
 		return k.handleAnswer(now, m.From, b)
 	case protocol.Cancel:

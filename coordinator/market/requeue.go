@@ -36,13 +36,14 @@ func (k *Market) deferLot(now protocol.Time, l *lot, d auction.Decision) {
 // requeueDeclined requeues a lot with backoff after its site declined it. A site whose lease had
 // expired already has its renege counted.
 func (k *Market) requeueDeclined(now protocol.Time, l *lot) {
-	if l.state == awarded || l.state == accepted {
+	if (l.state == awarded || l.state == accepted) && l.preempt == nil { // what it was asked for is no renege
 		l.countRenege(l.site)
 	}
 	l.requeueBackoff(now, k.cfg.Gather, "")
 	l.state, l.site, l.due = waiting, "", l.backoffUntil
 	k.timers.addToTimerQueue(l)
 	k.listIdleLot(l)
+	k.preemptionOver(now, l)
 }
 
 // requeueBackoff doubles the lot's backoff, or resets it if the rule planned the lot at a site.

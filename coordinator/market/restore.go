@@ -79,6 +79,14 @@ func (k *Market) Restore(m protocol.Message) {
 			l.why, l.lease, l.pause = b.Why, b.Lease, b.Pause
 			k.timers.addToTimerQueue(l)
 		}
+	case protocol.Preempt:
+		if l := k.lots[b.Job]; l != nil && l.state == accepted && l.epoch == b.Epoch {
+			l.preempt, l.due = &b, m.At
+			k.timers.addToTimerQueue(l)
+		}
+		if l := k.lots[b.For]; l != nil {
+			l.preemptAfter = max(l.preemptAfter, b.Until)
+		}
 	case protocol.Defer:
 		k.restoreRoundCount(b.Round)
 		if l := k.lots[b.Job]; l != nil {
@@ -102,6 +110,8 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 	switch b := m.Body.(type) {
 	case protocol.UsageReport:
 		k.clearOrphanedRun(m.From, b.Job, b.Epoch)
+	case protocol.Preempted:
+		k.clearOrphanedRun(m.From, b.Job, b.Epoch)
 	case protocol.Decline:
 		k.clearOrphanedRun(m.From, b.Job, b.Epoch)
 	}
@@ -109,18 +119,25 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 	case protocol.Accept:
 		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil {
 			l.acceptedBy()
-			l.state, l.failedCalls = accepted, 0
+			l.state, l.failedCalls, l.start = accepted, 0, b.Start
 			k.recordStatus(l, l.placedStatus(b.Start))
 		}
 	case protocol.Started:
 		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil {
-			l.started = b.Epoch
+			l.started, l.start = b.Epoch, min(m.At, max(k.last, l.start))
 		}
 	case protocol.UsageReport:
-		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil && b.Left > 0 && l.pause != 0 {
-			k.requeueRemainder(b.Ended, l, b.Left)
-		} else if l != nil {
-			k.recordStatus(l, l.closedStatus(b))
+		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil {
+			if k.preemptionOver(b.Ended, l); b.Left > 0 && l.pause != 0 {
+				k.requeueRemainder(b.Ended, l, b.Left)
+			} else {
+				k.recordStatus(l, l.closedStatus(b))
+			}
+		}
+	case protocol.Preempted:
+		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil && l.state == accepted {
+			k.requeuePreempted(min(m.At, k.last), l, b)
+			k.recordStatus(l, protocol.JobStatus{State: protocol.Waiting, Site: m.From.SiteName(), Why: b.Why})
 		}
 	case protocol.Decline:
 		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil {

@@ -22,6 +22,9 @@ type round struct {
 	leftOut []protocol.JobID         // of a full round: waiting jobs that exceeded its limits, and are called next
 	index   map[protocol.JobID]int   // position in lots
 	offers  map[string]protocol.Bids // by site
+
+	named   map[protocol.JobID]bool // the jobs for which the call names runs that may be stopped
+	planned *plannedUse             // while the round is cleared
 }
 
 // maxCallBytes bounds the encoded jobs of a call: a call beyond protocol.MaxMessage cannot be
@@ -35,7 +38,7 @@ const maxCallBytes = protocol.MaxMessage / 2
 func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 	r := &round{
 		full:  now >= k.replan,
-		index: make(map[protocol.JobID]int), offers: make(map[string]protocol.Bids),
+		index: make(map[protocol.JobID]int), offers: make(map[string]protocol.Bids), named: make(map[protocol.JobID]bool),
 	}
 	if now < k.congestion.rest {
 		return nil
@@ -46,8 +49,12 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 		if l == nil {
 			break
 		}
-		if l.state == accepted { // its Cancel may have been lost
-			msgs = append(msgs, k.requestStop(now, l))
+		if l.state == accepted { // what asked its site to stop it may have been lost
+			if l.cancelRequested {
+				msgs = append(msgs, k.requestStop(now, l))
+			} else {
+				msgs = append(msgs, k.requestPreempt(now, l))
+			}
 			continue
 		}
 		if now > l.job.Deadline.Add(k.cfg.Patience) && l.tries > 0 {
@@ -90,6 +97,7 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 		call.Jobs = append(call.Jobs, l.job)
 		r.index[l.job.ID] = i
 	}
+	call.Preemptable = k.nameCandidates(now, r)
 	return append(append(msgs, own...), k.sendAndRecord(now, "", call))
 }
 
@@ -179,12 +187,14 @@ func (k *Market) closeRound(now protocol.Time) (msgs []protocol.Message) {
 		callSoonWithoutBids(now, out.Decisions)
 	}
 	k.advisor.proof, k.advisor.cleared = out.Proof, r
+	k.advisor.preempt = k.choosePreemptions(now, r, in, out.Decisions)
 	for i, l := range r.lots {
 		d := out.Decisions[i]
 		// Every registered site answered that it can never run the job: waiting cannot help.
-		if impossible[i] == len(k.sites) && len(k.sites) > 0 {
+		switch {
+		case impossible[i] == len(k.sites) && len(k.sites) > 0:
 			d = auction.Decision{Verdict: auction.Reject, Why: k.commonRejectReason(r, l)}
-		} else if d.Verdict == auction.Defer && len(in.Lots[i].Bids) == 0 && against[i].Code != "" {
+		case d.Verdict == auction.Defer && d.Why.Code != protocol.Preempting && len(in.Lots[i].Bids) == 0 && against[i].Code != "":
 			d.Why = against[i]
 		}
 		k.advisor.rulings = append(k.advisor.rulings, lotRuling{lot: l, decision: d})
@@ -218,6 +228,7 @@ func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, im
 	impossible, against = make([]int, len(r.lots)), make([]protocol.Reason, len(r.lots))
 	answers := r.answersByLot(names)
 	planned := k.plannedUse(now, r, answers)
+	r.planned = planned
 	// Invariant: lots and sites are visited in one order, so that what each job may use is reserved in
 	// the same order in every replay.
 	for _, i := range r.claimOrder() {

@@ -32,7 +32,7 @@ func (a *timerQueue) addToTimerQueue(l *lot) {
 
 // hasTimer reports whether the lot's due time is in force in its state.
 func (l *lot) hasTimer() bool {
-	return l.state == waiting || l.state == awarded || l.state == accepted && l.cancelRequested
+	return l.state == waiting || l.state == awarded || l.state == accepted && (l.cancelRequested || l.preempt != nil)
 }
 
 // nextDue returns when the first lot is due, or 0 if none is.

@@ -138,6 +138,11 @@ func (s *Snapshot) AddEvent(m protocol.Message) {
 		s.clearOrphanedRun(m.From, b.Job, b.Epoch)
 	case protocol.Cancel:
 		s.addToJob(b.Job, m)
+	case protocol.Preempt:
+		s.addToJob(b.Job, m)
+	case protocol.Preempted:
+		s.addToJob(b.Job, m)
+		s.clearOrphanedRun(m.From, b.Job, b.Epoch)
 	case protocol.UsageReport:
 		s.addToJob(b.Job, m)
 		s.clearOrphanedRun(m.From, b.Job, b.Epoch)
@@ -246,6 +251,11 @@ func (s *Snapshot) orphanedRunsOf(t *jobEvents) (all []protocol.OrphanedRun) {
 		case protocol.Accept: // also a late one, of a job that was deferred since
 			current = protocol.OrphanedRun{Site: f.m.From.SiteName(), Job: b.Job, Epoch: b.Epoch}
 		case protocol.Decline:
+			all = withoutRun(all, f.m.From, b.Job, b.Epoch)
+			if current.Epoch == b.Epoch && f.m.From == protocol.AgentParty(current.Site) {
+				current = protocol.OrphanedRun{}
+			}
+		case protocol.Preempted:
 			all = withoutRun(all, f.m.From, b.Job, b.Epoch)
 			if current.Epoch == b.Epoch && f.m.From == protocol.AgentParty(current.Site) {
 				current = protocol.OrphanedRun{}

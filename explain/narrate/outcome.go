@@ -84,13 +84,25 @@ func describePreemption(a history.Decision) string {
 // the last run.
 func measuredSentences(r history.JobRecord) (all []string) {
 	for _, p := range r.Parts {
-		all = append(all, fmt.Sprintf("From %s to %s it ran at %s on %s, and took %s kWh, %s kg CO2e and %s of energy; then it was paused, as its award said.",
-			sentenceTime(p.Started), sentenceTime(p.Ended), format.CleanText(p.Site), nodeAndDevices(&p), format.FormatKWh(p.Cost.Energy), format.FormatKilograms(p.Cost.Carbon), format.FormatDollars(p.Cost.Money)))
+		all = append(all, fmt.Sprintf("From %s to %s it ran at %s on %s, and took %s kWh, %s kg CO2e and %s of energy; then it was %s.",
+			sentenceTime(p.Started), sentenceTime(p.Ended), format.CleanText(p.Site), nodeAndDevices(&p), format.FormatKWh(p.Cost.Energy), format.FormatKilograms(p.Cost.Carbon), format.FormatDollars(p.Cost.Money), stoppedBy(&p)))
 		if (p.Settlement != history.MessageRef{}) {
-			all = append(all, fmt.Sprintf("%s was paid %s for that part.", format.CleanText(p.Site), format.FormatDollars(p.Settled.Paid)))
+			by := ""
+			if p.Settled.Payer != r.Job.Tenant {
+				by = " by tenant " + format.CleanText(p.Settled.Payer)
+			}
+			all = append(all, fmt.Sprintf("%s was paid %s for that part%s.", format.CleanText(p.Site), format.FormatDollars(p.Settled.Paid), by))
 		}
 	}
 	return append(all, outcomeSentences(r)...)
+}
+
+// stoppedBy says why a part of a job's run ended.
+func stoppedBy(p *history.Run) string {
+	if p.Preempted {
+		return "preempted"
+	}
+	return "paused, as its award said"
 }
 
 // outcomeSentences returns sentences on how far the job's last award has come and, of a job that

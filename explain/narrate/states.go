@@ -168,6 +168,8 @@ var reasonTexts = map[protocol.Code]string{
 	protocol.RunsNoGangs:        "the site runs no jobs of several components",
 	protocol.RefusedByTerms:     "the site's terms refuse it",
 	protocol.OverQuota:          "the quotas leave its tenant no room",
+	protocol.Preempting:         "runs are being stopped to make room for it",
+	protocol.QuotaReclaimed:     "the room was lent, and its owner needs it",
 	protocol.QueueBlocked:       "a job before it in its StrictFIFO queue finds no room",
 	protocol.NoCapacity:         "the site has no room in time",
 	protocol.PastDeadline:       "no start at the site meets the deadline",

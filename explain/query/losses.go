@@ -25,7 +25,7 @@ func (l *Dataset) answerPreemptions(q ask.Query) (r Result) {
 			continue
 		}
 		for _, p := range rec.Parts {
-			if (q.Site == "" || p.Site == q.Site) && inWindow(q, p.Ended) {
+			if p.Paused && (q.Site == "" || p.Site == q.Site) && inWindow(q, p.Ended) {
 				pauses++
 			}
 		}
@@ -46,7 +46,11 @@ func (l *Dataset) answerPreemptions(q ask.Query) (r Result) {
 	}
 	r.addFigures(valueOf("run", "preempted", preempted), valueOf("run", "pauses", pauses))
 	if preempted == 0 {
-		r.addSentence("This market preempts nobody: no rule takes GPUs from a job that runs, whatever another job would pay.")
+		if len(l.policyAt(1<<62).Classes) > 0 {
+			r.addSentence("No run was stopped to make room for another job.")
+		} else {
+			r.addSentence("This market preempts nobody: without priority classes no rule takes GPUs from a job that runs, whatever another job would pay.")
+		}
 	}
 	awards := valueOf("run", "lost", n, r.Cites...)
 	switch {

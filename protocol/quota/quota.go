@@ -201,6 +201,24 @@ func (t *Tree) CappedGroups(leaf string) (all []protocol.Quota) {
 	return all
 }
 
+// PathOf returns the quotas of a leaf and the groups above it, the leaf first.
+func (t *Tree) PathOf(leaf string) (path []protocol.Quota) {
+	k, ok := t.leaf[leaf]
+	for ; ok && k >= 0; k = t.nodes[k].parent {
+		path = append(path, t.nodes[k].Quota)
+	}
+	return path
+}
+
+// PathsBelowCommon returns the paths of two leaves up to below their nearest common group.
+func (t *Tree) PathsBelowCommon(x, y string) (a, b []protocol.Quota) {
+	a, b = t.PathOf(x), t.PathOf(y)
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1].Name == b[len(b)-1].Name {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return a, b
+}
+
 // HasStrictQueues reports whether some quota is a StrictFIFO queue.
 func (t *Tree) HasStrictQueues() bool {
 	return t != nil && slices.ContainsFunc(t.nodes, func(n node) bool { return n.Queueing == protocol.StrictFIFO })

@@ -170,7 +170,7 @@ func (h *SimExecutor) Tick(now protocol.Time) (said []protocol.Message) {
 	for len(h.jobs) > 0 && h.jobs[0].end <= now {
 		// Order matters: jobs that end now must count as ended before an outage of
 		// the same instant could lose them.
-		said = append(said, h.reportFinished(now, h.jobs[0], 0))
+		said = append(said, h.reportFinished(now, h.jobs[0], 0, false))
 		h.jobs = h.jobs[1:]
 	}
 	for _, m := range h.inOrder {
@@ -252,7 +252,7 @@ func (h *SimExecutor) cancelJob(now protocol.Time, c protocol.Cancel) []protocol
 	h.meterUntil(now)
 	if i < 0 {
 		h.epochs[c.Job] = c.Epoch
-		return []protocol.Message{h.rememberOutcome(h.sender.NewMessage(now, h.agent, protocol.Finished{Job: c.Job, Epoch: c.Epoch}))}
+		return []protocol.Message{h.rememberOutcome(h.sender.NewMessage(now, h.agent, protocol.Finished{Job: c.Job, Epoch: c.Epoch, Stopped: true}))}
 	}
 	j := h.jobs[i]
 	if c.Checkpoint && j.launch.Job.Pause == 0 {
@@ -263,7 +263,7 @@ func (h *SimExecutor) cancelJob(now protocol.Time, c protocol.Cancel) []protocol
 	if c.Checkpoint {
 		left = j.remainingPlan(now)
 	}
-	return []protocol.Message{h.reportFinished(now, j, left)}
+	return []protocol.Message{h.reportFinished(now, j, left, !c.Checkpoint)}
 }
 
 // outcomeTTL is for how long an outcome can be repeated on request.
@@ -414,13 +414,13 @@ func (h *SimExecutor) meterUntil(now protocol.Time) {
 
 // reportFinished stops a job and returns the message of its end. Left is the run time that
 // remains of a paused job.
-func (h *SimExecutor) reportFinished(now protocol.Time, j *runningJob, left time.Duration) protocol.Message {
+func (h *SimExecutor) reportFinished(now protocol.Time, j *runningJob, left time.Duration, stopped bool) protocol.Message {
 	failed := ""
 	if j.fails && now >= j.end {
 		failed = "exit code 1"
 	}
 	return h.rememberOutcome(h.sender.NewMessage(now, h.agent, protocol.Finished{
-		Job: j.launch.Job.ID, Epoch: j.launch.Epoch, Draw: h.stopJob(now, j), Left: left, Failed: failed,
+		Job: j.launch.Job.ID, Epoch: j.launch.Epoch, Draw: h.stopJob(now, j), Left: left, Failed: failed, Stopped: stopped,
 	}))
 }
 

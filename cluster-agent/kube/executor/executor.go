@@ -383,7 +383,7 @@ func (h *KubeExecutor) cancelRun(c protocol.Cancel) {
 	}
 	h.mu.Unlock()
 	if r == nil {
-		h.reportOutcome(c.Job, c.Epoch, protocol.Finished{Job: c.Job, Epoch: c.Epoch})
+		h.reportOutcome(c.Job, c.Epoch, protocol.Finished{Job: c.Job, Epoch: c.Epoch, Stopped: true})
 	}
 }
 

@@ -335,7 +335,7 @@ func (h *KubeExecutor) reportInterrupted(r *run, why protocol.Reason) {
 		x.Draw = h.finalEnergy(r, x.Draw)
 	}
 	if r.cancelled.Load() {
-		h.reportOutcome(x.Job, x.Epoch, protocol.Finished{Job: x.Job, Epoch: x.Epoch, Draw: x.Draw, Failed: "cancelled", Estimated: x.Estimated})
+		h.reportOutcome(x.Job, x.Epoch, protocol.Finished{Job: x.Job, Epoch: x.Epoch, Draw: x.Draw, Failed: "cancelled", Estimated: x.Estimated, Stopped: true})
 		return
 	}
 	h.reportOutcome(x.Job, x.Epoch, x)

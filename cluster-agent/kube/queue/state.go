@@ -33,6 +33,8 @@ var reasonPhrases = map[protocol.Code]string{
 	protocol.NotStarted:     "it did not begin in time",
 	protocol.CapacityTaken:  "its room was taken",
 	protocol.Cancelled:      "somebody cancelled it",
+	protocol.StrongerClaim:  "stopped to make room for a job of higher priority",
+	protocol.QuotaReclaimed: "stopped, since its room was lent and is needed by its owner",
 	protocol.Malformed:      "it makes no sense",
 	protocol.Duplicate:      "it was changed after it had been submitted; what was submitted counts",
 }
