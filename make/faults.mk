@@ -10,11 +10,15 @@ CHAOS ?= 60s
 # The program that test-prometheus starts.
 PROMETHEUS ?= prometheus
 
-.PHONY: sim chaos test-prometheus
+.PHONY: sim sim-preempt chaos test-prometheus
 
 ## sim: play SEEDS of the federation under faults, for SIM at most; a seed that fails says how to see it again
 sim:
 	$(GO) test ./lab/faults -run 'Nothing|Planted' -count 1 -seeds $(SEEDS) -for $(SIM) -timeout 30m -v
+
+## sim-preempt: play 1,000 seeds in which jobs have others stopped; a seed that fails says how to see it again
+sim-preempt:
+	$(GO) test ./lab/faults -run 'RoomIsMade' -count 1 -preempting 1000 -timeout 30m -v
 
 ## chaos: run a federation in processes of its own; kill, stop and cut them off for CHAOS; check how each job ended
 chaos:

@@ -31,6 +31,8 @@ const (
 	RunUnconfirmed    PlantedBug = "start-before-confirm" // a site starts a job before its Accept is confirmed
 	ForgetTerms       PlantedBug = "terms-forgotten"      // a restarted agent has no terms
 	HalfGang          PlantedBug = "half-a-gang"          // executors start the pods of a gang on its first node alone
+	StopAll           PlantedBug = "stops-all"            // a site would stop all runs that it may, and not only those in the way
+	PreemptForgotten  PlantedBug = "preempt-forgotten"    // a restarted agent takes a run that it was to stop for one that ended
 	GangsForgotten    PlantedBug = "gangs-forgotten"      // a restarted agent does not know on which nodes a gang runs
 )
 
@@ -45,6 +47,8 @@ type FaultPlan struct {
 	FaultPeriod       time.Duration // duration of faults; afterwards all processes are up
 	Cancel            int           // rate of cancelled jobs
 	Gangs             int           // rate of jobs of several pods
+	Preempting        int           // rate of jobs of a class that may preempt; others run for long then
+	Quotas            bool          // of a plan with preemption: one tenant is guaranteed GPUs
 	MostGPUsForOthers int           // GPUs that a site lends to jobs that are not of its own tenant; 0: all
 	Bug               PlantedBug
 }
@@ -63,8 +67,25 @@ func DrawPlan(seed uint64) FaultPlan {
 		Sites: 1 + dice.IntN(3), Jobs: 1 + dice.IntN(8),
 		LossRate: rate(300), DuplicateRate: rate(300), MaxDelay: time.Duration(1+rate(3000)) * time.Millisecond, CrashRate: rate(40),
 		Skew: time.Duration(rate(4000)) * time.Millisecond, FaultPeriod: time.Duration(30+dice.IntN(120)) * time.Second, Cancel: rate(300),
-		MostGPUsForOthers: rate(3), Gangs: rate(600),
+		MostGPUsForOthers: rate(3), Gangs: rate(600), Preempting: rate(600), Quotas: dice.IntN(2) == 0,
 	}
+}
+
+// Crowded plants no bug, but in its plans many jobs need room.
+const Crowded PlantedBug = "crowded"
+
+// DrawPlanWith returns a plan for a seed with a bug planted. One that shows only where many jobs need room and
+// nothing hides what runs gets such plans.
+func DrawPlanWith(seed uint64, b PlantedBug) FaultPlan {
+	plan := DrawPlan(seed)
+	plan.Bug = b
+	if b == Crowded || b == StopAll {
+		plan.Sites, plan.Jobs, plan.Preempting = min(plan.Sites, 2), 12, 400
+	}
+	if b == StopAll || b == Crowded && seed%3 == 0 {
+		plan.LossRate, plan.CrashRate, plan.Skew, plan.Gangs = 0, 0, 0, 0
+	}
+	return plan
 }
 
 // calmPeriod is the time after the end of faults within which all jobs must have ended.
@@ -124,7 +145,7 @@ func RunSeed(seed uint64, plan FaultPlan) (FaultCounts, error) {
 
 // A FaultCounts counts what happened in runs.
 type FaultCounts struct {
-	Steps, Messages, Lost, Repeated, Crashes, Pauses, Cuts, Takeovers, Jobs, Ran, Refused int
+	Steps, Messages, Lost, Repeated, Crashes, Pauses, Cuts, Takeovers, Jobs, Ran, Refused, Preempted int
 }
 
 // AddCounts adds the counts of another run.
@@ -134,7 +155,7 @@ func (s *FaultCounts) AddCounts(t FaultCounts) {
 		n  int
 	}{
 		{&s.Steps, t.Steps}, {&s.Messages, t.Messages}, {&s.Lost, t.Lost}, {&s.Repeated, t.Repeated}, {&s.Crashes, t.Crashes},
-		{&s.Pauses, t.Pauses}, {&s.Cuts, t.Cuts}, {&s.Takeovers, t.Takeovers}, {&s.Jobs, t.Jobs}, {&s.Ran, t.Ran}, {&s.Refused, t.Refused},
+		{&s.Pauses, t.Pauses}, {&s.Cuts, t.Cuts}, {&s.Takeovers, t.Takeovers}, {&s.Jobs, t.Jobs}, {&s.Ran, t.Ran}, {&s.Refused, t.Refused}, {&s.Preempted, t.Preempted},
 	} {
 		*v.to += v.n
 	}

@@ -9,11 +9,12 @@ import (
 )
 
 var (
-	seed  = flag.Uint64("seed", 0, "play this seed alone")
-	bug   = flag.String("bug", "", "with a bug of this name planted")
-	seeds = flag.Int("seeds", 400, "how many seeds to play")
-	first = flag.Uint64("first", 1, "the first of them")
-	until = flag.Duration("for", 0, "stop after so long, however many there are")
+	seed       = flag.Uint64("seed", 0, "play this seed alone")
+	bug        = flag.String("bug", "", "with a bug of this name planted")
+	seeds      = flag.Int("seeds", 400, "how many seeds to play")
+	preempting = flag.Int("preempting", 60, "how many seeds of plans with preemption to play")
+	first      = flag.Uint64("first", 1, "the first of them")
+	until      = flag.Duration("for", 0, "stop after so long, however many there are")
 )
 
 // Whatever happens to network, disks and processes, nothing is lost and nothing
@@ -31,8 +32,25 @@ func TestNothingIsLostAndNothingTwice(t *testing.T) {
 		sum.AddCounts(one)
 	}
 	t.Logf("%d seeds in %v: %+v", n, time.Since(began).Round(time.Millisecond), sum)
-	if n >= 100 && (sum.Crashes == 0 || sum.Pauses == 0 || sum.Cuts == 0 || sum.Takeovers <= n || sum.Lost == 0 || sum.Repeated == 0 || sum.Ran < n || sum.Refused == 0) {
+	if n >= 100 && (sum.Crashes == 0 || sum.Pauses == 0 || sum.Cuts == 0 || sum.Takeovers <= n || sum.Lost == 0 || sum.Repeated == 0 || sum.Ran < n || sum.Refused == 0 || sum.Preempted == 0) {
 		t.Errorf("some faults never happened: %+v", sum)
+	}
+}
+
+// Nor is anything lost or run twice where jobs have others stopped, and these start anew.
+func TestRoomIsMadeUnderFaults(t *testing.T) {
+	var sum FaultCounts
+	for n := range *preempting {
+		s := *first + uint64(n)
+		one, err := RunSeed(s, DrawPlanWith(s, Crowded))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.AddCounts(one)
+	}
+	t.Logf("%d seeds: %+v", *preempting, sum)
+	if *preempting >= 60 && sum.Preempted < *preempting/2 {
+		t.Errorf("few runs were stopped to make room: %+v", sum)
 	}
 }
 
@@ -41,8 +59,7 @@ func TestSeed(t *testing.T) {
 	if *seed == 0 {
 		t.Skip("no -seed")
 	}
-	plan := DrawPlan(*seed)
-	plan.Bug = PlantedBug(*bug)
+	plan := DrawPlanWith(*seed, PlantedBug(*bug))
 	sum, err := RunSeed(*seed, plan)
 	t.Logf("%+v\n%+v", plan, sum)
 	if err != nil {
@@ -52,13 +69,11 @@ func TestSeed(t *testing.T) {
 
 // The oracle finds each planted bug, and the error says how to reproduce it.
 func TestPlantedBugsAreFound(t *testing.T) {
-	for _, b := range []PlantedBug{NoFencing, SendBeforePersist, ForgetEndedIDs, RunUnconfirmed, ForgetTerms, HalfGang, GangsForgotten} {
+	for _, b := range []PlantedBug{NoFencing, SendBeforePersist, ForgetEndedIDs, RunUnconfirmed, ForgetTerms, HalfGang, GangsForgotten, StopAll, PreemptForgotten} {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()
 			for s := uint64(1); s <= 2000; s++ {
-				plan := DrawPlan(s)
-				plan.Bug = b
-				_, err := RunSeed(s, plan)
+				_, err := RunSeed(s, DrawPlanWith(s, b))
 				var wrong *Violation
 				if errors.As(err, &wrong) {
 					if len(wrong.Story) < 5 || !strings.Contains(err.Error(), "-seed") {

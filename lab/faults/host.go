@@ -40,8 +40,13 @@ type eventStore interface {
 type localEventFile struct{ events []protocol.Message }
 
 // appendEvents implements eventStore.
-func (f *localEventFile) appendEvents(_ *simHost, facts []protocol.Message) bool {
+func (f *localEventFile) appendEvents(h *simHost, facts []protocol.Message) bool {
 	f.events = append(f.events, facts...)
+	for _, m := range facts {
+		if b, ok := m.Body.(protocol.Cancel); ok && h.party == protocol.ExecutorParty(h.site) {
+			h.run.oracle.preempt.stopping[run{b.Job, b.Epoch}] = true
+		}
+	}
 	return true
 }
 
@@ -223,6 +228,10 @@ func describeMessage(m protocol.Message) string {
 		return fmt.Sprintf("%s epoch %d", b.Job, b.Epoch)
 	case protocol.Settlement:
 		return string(b.Job)
+	case protocol.Preempt:
+		return fmt.Sprintf("%s epoch %d for %s", b.Job, b.Epoch, b.For)
+	case protocol.Preempted:
+		return fmt.Sprintf("%s epoch %d for %s", b.Job, b.Epoch, b.For)
 	case protocol.Reject:
 		return fmt.Sprintf("%s: %s %s", b.Job, b.Why.Code, b.Why.Note)
 	case protocol.CallForBids:

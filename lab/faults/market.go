@@ -49,6 +49,7 @@ func (t *leaderTerm) appendEvents(h *simHost, facts []protocol.Message) bool {
 	if len(facts) > 0 {
 		s.events = append(s.events, facts...)
 		t.run.oracle.checkDurableEvents(facts)
+		t.run.oracle.checkBatch(facts)
 	}
 	return true
 }
@@ -92,6 +93,9 @@ func (h *simHost) startLeading() {
 	}
 	for _, f := range append(sum.SnapshotMessages(uint64(n)), p.stream.events[n:]...) {
 		m.Restore(f)
+	}
+	if p.plan.Preempting > 0 {
+		m.SetPolicy(p.policy())
 	}
 	p.stream.incarnation++
 	p.stream.last++

@@ -19,6 +19,8 @@ import (
 //   - No node has more load than capacity.
 //   - A gang runs with all its pods: never half a gang.
 //   - No site lends more GPUs than its terms say.
+//   - A run is stopped to make room only for a job of a higher class, or on room that was lent; where nothing
+//     hides what runs, only if that helps, and no more than needed (see preempt.go).
 //   - A rejected job does not run; a settled job has run.
 //   - Each job ends once on the stream: settled or rejected.
 //   - A submission that was acknowledged is on the stream.
@@ -31,7 +33,9 @@ type faultOracle struct {
 	sites     []string
 	clusters  map[string]*observedCluster
 	submitter *retryingSubmitter
-	over      protocol.Time // since when all jobs have ended
+	preempt   preemptions
+	siteOf    map[string]string // by node
+	over      protocol.Time     // since when all jobs have ended
 }
 
 // An observedJob is the observed history of a job.
@@ -70,14 +74,20 @@ func (o *faultOracle) expectJob(j protocol.Job) {
 	if o.jobs == nil {
 		o.jobs, o.has, o.clusters = make(map[protocol.JobID]*observedJob), make(map[string]capacity.Node), make(map[string]*observedCluster)
 	}
+	if o.preempt.jobs == nil {
+		o.preempt = preemptions{make(map[protocol.JobID]protocol.Job), make(map[protocol.JobID]uint64), make(map[run]bool), make(map[run]bool), 0}
+		o.siteOf = make(map[string]string)
+	}
+	o.preempt.jobs[j.ID] = j
 	o.jobs[j.ID] = &observedJob{epochsSeen: make(map[uint64]bool)}
 	o.run.sum.Jobs++
 }
 
 // addNodes registers the capacities of a site's nodes.
-func (o *faultOracle) addNodes(all []capacity.Node) {
+func (o *faultOracle) addNodes(site string, all []capacity.Node) {
 	for _, n := range all {
 		o.has[n.Name] = n
+		o.siteOf[n.Name] = site
 	}
 }
 
@@ -124,7 +134,9 @@ func (o *faultOracle) checkClusters() {
 			if _, still := now[id]; !still && o.jobs[id].site == site {
 				o.run.addToStory("(%s has ended at %s)", id, site)
 				o.jobs[id].site = ""
-				o.jobs[id].ran++
+				if !o.preempt.wasPreempted(run{id, c.runs[id].Epoch}) {
+					o.jobs[id].ran++
+				}
 			}
 		}
 		for _, id := range slices.Sorted(maps.Keys(now)) {
@@ -231,10 +243,14 @@ func (o *faultOracle) checkAccounts() {
 // checkDurableEvents is called with the events that were stored on the stream.
 func (o *faultOracle) checkDurableEvents(facts []protocol.Message) {
 	for _, m := range facts {
+		o.foldEvent(m)
 		switch b := m.Body.(type) {
 		case protocol.Submit:
 			o.jobs[b.Job.ID].submissionDurable = true
 		case protocol.Settlement:
+			if b.Part { // of a run that was stopped to make room
+				break
+			}
 			o.recordOutcome(b.Job, "settled")
 			if f := o.jobs[b.Job]; f.ran == 0 && !f.cancelled {
 				o.run.reportViolation("%s was settled, and has not run to its end", b.Job)
@@ -270,7 +286,15 @@ func (o *faultOracle) checkSentMessage(m protocol.Message) {
 			o.run.reportViolation("%s was acknowledged, and is not on the stream", b.Job)
 		}
 	case protocol.Cancel:
-		o.jobs[b.Job].cancelled = true
+		if m.To == protocol.Coordinator {
+			o.jobs[b.Job].cancelled = true
+		}
+	case protocol.Finished:
+		// It ended by itself, in the very step in which its executor was told to stop it.
+		if r := (run{b.Job, b.Epoch}); !b.Stopped && o.preempt.wasPreempted(r) && o.preempt.stopping[r] {
+			delete(o.preempt.stopping, r)
+			o.jobs[b.Job].ran++
+		}
 	}
 }
 

@@ -86,6 +86,12 @@ func (p *faultRun) drawJobs() (out []protocol.Job) {
 		if p.plan.Gangs > 0 && p.dice.IntN(1000) < p.plan.Gangs {
 			j = j.WithPods([]protocol.Component{{Role: "worker", Pods: 2 + p.dice.IntN(3), GPUs: 1 + p.dice.IntN(2), Share: 1000, CPU: 1000, Memory: 512}})
 		}
+		if p.plan.Preempting > 0 {
+			if j.Run = time.Duration(8+p.dice.IntN(20)) * time.Minute; p.dice.IntN(1000) < p.plan.Preempting {
+				j.PriorityClass, j.Run = highClass, time.Duration(2+p.dice.IntN(60))*time.Second
+			}
+			j.Deadline = arrival.Add(4 * j.Run)
+		}
 		if p.dice.IntN(20) == 0 {
 			j.Models = []string{"H100"} // no node has that model: the job must be rejected
 		}
@@ -114,7 +120,7 @@ func (p *faultRun) addSite(site string, size int) error {
 			Node: fgd.Node{Name: fmt.Sprintf("%s-%d", site, i+1), CPU: 8000, Memory: 64 << 10, GPUs: 2, Model: "V100"}, Host: power.DefaultHost(2),
 		})
 	}
-	p.oracle.addNodes(nodes)
+	p.oracle.addNodes(site, nodes)
 	if _, err := capacity.New(capacity.Config{Nodes: nodes, Power: power.DefaultTable()}); err != nil {
 		return err
 	}
@@ -169,6 +175,9 @@ func (p *faultRun) restoreAgent(h *simHost, site string, nodes []capacity.Node, 
 			l.Job, l.Places = l.PartAt(l.Places[0]), nil
 			m.Body = l
 		}
+		if _, ok := m.Body.(protocol.Preempt); ok && p.plan.Bug == PreemptForgotten {
+			continue
+		}
 		if err := a.Restore(m); err != nil {
 			p.reportViolation("%s cannot be restored: %v", h.name, err)
 		}
@@ -181,6 +190,9 @@ func (p *faultRun) restoreAgent(h *simHost, site string, nodes []capacity.Node, 
 	}
 	journal.events = kept
 	a.BeginIncarnation(h.incarnations)
+	if p.plan.Bug == StopAll {
+		return &greedyAgent{Agent: a, running: make(map[protocol.JobID]bool)}
+	}
 	if p.plan.Bug == RunUnconfirmed {
 		return &unconfirmedAgent{Agent: a, n: uint64(h.incarnations) << 45}
 	}

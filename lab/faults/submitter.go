@@ -61,7 +61,9 @@ func (s *retryingSubmitter) Step(now protocol.Time, m protocol.Message) []protoc
 			s.scheduleNext(b.Job, now.Add(statusInterval))
 		}
 	case protocol.Settlement:
-		s.markEnded(b.Job)
+		if !b.Part {
+			s.markEnded(b.Job)
+		}
 	case protocol.Reject:
 		if b.Why.Code != protocol.Duplicate {
 			s.markEnded(b.Job)
