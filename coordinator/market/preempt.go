@@ -86,7 +86,7 @@ func (k *Market) claimsOf(now protocol.Time, l *lot) (all []claim) {
 		switch {
 		case (tree.IsEmpty() || named && of == leaf) && v.job.Priority < l.job.Priority:
 			c.why = protocol.StrongerClaim
-		case !tree.IsEmpty() && named && of != leaf && v.submitted.TotalGPUMilli() > 0:
+		case !tree.IsEmpty() && named && of != leaf && v.submitted.TotalGPUMilli() > 0 && l.submitted.TotalGPUMilli() > 0:
 			c.why = protocol.QuotaReclaimed
 		default:
 			continue
@@ -359,8 +359,11 @@ func (k *Market) handlePreempted(now protocol.Time, m protocol.Message, p protoc
 }
 
 // requeuePreempted puts what is left of a preempted job back on sale: the rest by its checkpoint, or all that
-// its run was to do.
+// its run was to do. A site that stopped it unasked has not kept its award.
 func (k *Market) requeuePreempted(now protocol.Time, l *lot, p protocol.Preempted) {
+	if l.preempt == nil {
+		l.countRenege(l.site)
+	}
 	if p.Left > 0 {
 		k.requeueRemainder(now, l, p.Left)
 	} else {

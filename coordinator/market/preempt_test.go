@@ -165,3 +165,17 @@ func TestNobodyIsStoppedWithoutNeedOrRight(t *testing.T) {
 		t.Errorf("called with %+v", call.Preemptable)
 	}
 }
+
+// A run that a site stops unasked goes back on sale, is not paid, and counts as an award that was not kept.
+func TestASiteThatStopsARunUnaskedIsNotPaid(t *testing.T) {
+	s := newPreemptingMarket(t)
+	said := s.step("agent/bern", protocol.Preempted{Job: "low-bern", Epoch: 1, Owner: "ops", Started: noon, Ended: s.now, Energy: 5, Money: 500})
+	l := s.market.lots["low-bern"]
+	if count[protocol.Settlement](said) != 0 || l.state != waiting || len(l.reneges) != 1 || s.market.Accounts().BalanceOf("site/bern") != 0 {
+		t.Errorf("it sends %+v, and the job is %+v", said, l)
+	}
+	said = s.step("agent/bern", protocol.Preempted{Job: "low-oslo", Epoch: 1, For: "high"})
+	if len(said) != 1 || s.market.lots["low-oslo"].state != accepted {
+		t.Errorf("of a job of another site it sends %+v", said)
+	}
+}
