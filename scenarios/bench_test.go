@@ -1,11 +1,14 @@
 package scenarios
 
 import (
+	"fmt"
+	"syscall"
 	"testing"
 
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
@@ -42,6 +45,57 @@ func BenchmarkDay(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkDayWithGangs replays the ordinary recorded day with gangs, and the same GPU-hours on the same
+// nodes without any: each gang as jobs of its pods. It reports the CPU time of both.
+func BenchmarkDayWithGangs(b *testing.B) {
+	for _, share := range []float64{0.4, 1} {
+		whole, err := spec.LoadScenario("real-days/ordinary_2022-04-13", spec.Options{Data: "../../shared/data", Gangs: share})
+		if err != nil {
+			b.Skipf("no recorded data: %v", err)
+		}
+		split := whole
+		split.Hash, split.Jobs = whole.Hash+" split", nil
+		for _, j := range whole.Jobs {
+			if !j.IsGang() {
+				split.Jobs = append(split.Jobs, j)
+				continue
+			}
+			for c := range j.Pods {
+				for k := range j.Pods[c].Pods {
+					pod := j.PodsOf(c, 1)
+					pod.ID = protocol.JobID(fmt.Sprintf("%s-%d-%d", j.ID, c, k))
+					split.Jobs = append(split.Jobs, pod)
+				}
+			}
+		}
+		for _, day := range []struct {
+			name string
+			s    spec.Scenario
+		}{{"gangs", whole}, {"pods", split}} {
+			b.Run(fmt.Sprintf("%s-%g", day.name, share), func(b *testing.B) {
+				before := cpuSeconds(b)
+				for b.Loop() {
+					if _, err := Replay(b.Context(), day.s, PolicyAuction, new(membus.Bus), Options{}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric((cpuSeconds(b)-before)/float64(b.N), "cpu-s/op")
+				b.ReportMetric(float64(len(day.s.Jobs)), "jobs")
+			})
+		}
+	}
+}
+
+// cpuSeconds returns the CPU time of this process.
+func cpuSeconds(b *testing.B) float64 {
+	b.Helper()
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
+		b.Fatal(err)
+	}
+	return float64(use.Utime.Nano()+use.Stime.Nano()) / 1e9
 }
 
 func hub(b *testing.B, on string) bus.Bus {

@@ -13,7 +13,8 @@ type CompletedJob struct {
 	Model          string // of GPUs
 	Started, Ended protocol.Time
 	Cost           protocol.Microdollars
-	PausedSegments []CompletedJob // that ended in a pause before it, each with its own cost
+	Places         []protocol.Place // of a gang
+	PausedSegments []CompletedJob   // that ended in a pause before it, each with its own cost
 }
 
 // CompletedJobs returns the jobs of a record that ran to their ends, by id.
@@ -42,7 +43,7 @@ func CompletedJobs(b *history.History, w protocol.Weights) (out []CompletedJob) 
 // without transfers.
 func completedJobOf(id protocol.JobID, r history.Run, w protocol.Weights) CompletedJob {
 	return CompletedJob{
-		Job: id, Site: r.Site, Node: r.Node, Model: r.Model, Started: r.Started, Ended: r.Ended,
+		Job: id, Site: r.Site, Node: r.Node, Model: r.Model, Started: r.Started, Ended: r.Ended, Places: r.Places,
 		Cost: r.Cost.Money + w.CarbonCost(r.Cost.Carbon),
 	}
 }

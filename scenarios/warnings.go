@@ -26,7 +26,7 @@ func MisleadingFigures(s spec.Scenario, all []history.Totals) (warnings []string
 		warn("the jobs ask for %.0f %% of the GPU-hours that the fleets have from start to end: they queue under every policy; use fewer jobs or more nodes", 100*load)
 	}
 	if first, n := jobsThatFitNowhere(s); n > 0 {
-		warn("%d jobs, such as %s, fit no node of any site and are refused under every policy: use larger nodes or sites with their GPU models, or let them take any model with --jobs-columns models=", n, first)
+		warn("%d jobs, such as %s, fit no site, even an empty one, and are refused under every policy: use larger nodes, more of them or sites with their GPU models, or let them take any model with --jobs-columns models=", n, first)
 	}
 	if n, ok := effectiveJobs(s); ok && n < minEffectiveJobs {
 		warn("%d jobs are worth %.0f by GPU-hours: a few large jobs decide energy, carbon and cost, so differences between policies are mostly chance; use more jobs", len(s.Jobs), n)
@@ -44,7 +44,7 @@ func MisleadingFigures(s spec.Scenario, all []history.Totals) (warnings []string
 // jobsThatFitNowhere returns how many jobs no node could run, and the first of them.
 func jobsThatFitNowhere(s spec.Scenario) (first protocol.JobID, n int) {
 	for _, j := range s.Jobs {
-		if s.SomeNodeFits(j) {
+		if s.SomeSiteFits(j) {
 			continue
 		}
 		if n++; n == 1 {

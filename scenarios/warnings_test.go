@@ -42,7 +42,7 @@ func TestMisleadingFiguresAreNamedWithTheirCause(t *testing.T) {
 		{"no jobs at all", equalJobs(0, day, time.Hour, 8), late(), nil},
 		{"one GPU-hour too many", equalJobs(193, day, time.Hour, 8), nil, []string{"ask for 101 %"}},
 		{"just as many as there are", equalJobs(192, day, time.Hour, 8), nil, nil},
-		{"a job that fits nowhere", tall, nil, []string{"1 jobs, such as job-5, fit no node"}},
+		{"a job that fits nowhere", tall, nil, []string{"1 jobs, such as job-5, fit no site"}},
 		{"29 jobs", equalJobs(29, day, time.Hour, 8), nil, []string{"29 jobs are worth 29 by GPU-hours"}},
 		{"30 jobs", equalJobs(30, day, time.Hour, 8), nil, nil},
 		{"one gang decides", gang, nil, []string{"100 jobs are worth 3 by GPU-hours"}},

@@ -49,6 +49,7 @@ func (s *scenarioFlags) registerFlags(cmd *cobra.Command) {
 	f.Int64Var(&s.from, "jobs-from", 0, "first `SECOND` of the trace to take jobs from (default: where it gets dense, or its first job)")
 	f.IntVar(&o.MaxJobs, "max-jobs", 0, "limit on jobs, spread over the same hours as all of them (default: the scenario's, or 2000)")
 	f.IntVar(&o.Draw, "draw", 0, "take this draw of the day's jobs, `N` from 1, as \"gridbid bench days --draws\" does, in place of the first ones")
+	f.Float64Var(&o.Gangs, "gangs", 0, "let this fraction of the jobs of 8 GPUs grow to gangs of 16 to 1024, and keep the jobs over 8 GPUs of a trace (docs/scenarios.md)")
 	f.StringVar(&o.Fleet, "fleet", "", "take nodes from this list: `FILE.csv`")
 	f.Float64Var(&o.FleetScale, "fleet-scale", 0, "keep this fraction of the nodes (default: so many that the load is 65 %)")
 }

@@ -29,6 +29,9 @@ func inHeader(o spec.Options) map[string]string {
 	if o.FleetScale > 0 {
 		head["fleet-scale"] = strconv.FormatFloat(o.FleetScale, 'g', -1, 64)
 	}
+	if o.Gangs > 0 {
+		head["gangs"] = strconv.FormatFloat(o.Gangs, 'g', -1, 64)
+	}
 	if o.JobsFrom != nil {
 		head["jobs-from"] = strconv.FormatInt(*o.JobsFrom, 10)
 	}
@@ -61,6 +64,11 @@ func fromHeader(head map[string]string) (o spec.Options, err error) {
 	if text, ok := head["fleet-scale"]; ok {
 		if o.FleetScale, err = strconv.ParseFloat(text, 64); err != nil {
 			return o, wrong("fleet-scale")
+		}
+	}
+	if text, ok := head["gangs"]; ok {
+		if o.Gangs, err = strconv.ParseFloat(text, 64); err != nil {
+			return o, wrong("gangs")
 		}
 	}
 	if text, ok := head["jobs-from"]; ok {

@@ -2,6 +2,7 @@ package bound
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -169,11 +170,12 @@ func (e *gapExplainer) attributeJob(j protocol.Job, w *jobModel, run scenarios.C
 	delay, late := e.weights.DelayAndLateCost(j, started, run.Ended)
 	g.DelayUSD += float64(delay) / 1e6
 	g.LateUSD += float64(late) / 1e6
-	paid, pool := 0.0, -1
+	paid := 0.0
+	var kinds []poolUse
 	// A paused job paid for each of its segments.
 	for _, r := range append(slices.Clone(run.PausedSegments), run) {
 		var v float64
-		v, pool = e.attributeRun(j, w, r)
+		v, kinds = e.attributeRun(j, w, r)
 		paid += v
 		g.GPUHours += w.gpus * (e.slotOf(r.Ended) - e.slotOf(r.Started)) * slotHours
 	}
@@ -184,24 +186,30 @@ func (e *gapExplainer) attributeJob(j protocol.Job, w *jobModel, run scenarios.C
 		g.PartsUSD += (paid - all) / 1e6
 		return
 	}
-	here, thus := e.p.leastPricedCost(w, e.siteIndex(run.Site), pool, e.slotOf(run.Ended)-e.slotOf(run.Started), whole)
+	here, thus := e.p.leastPricedCost(w, e.siteIndex(run.Site), kinds, e.slotOf(run.Ended)-e.slotOf(run.Started), whole)
 	g.PartsUSD += (whole - all) / 1e6
 	g.SiteUSD += (here - whole) / 1e6
 	g.WayUSD += (thus - here) / 1e6
 	g.HourUSD += (paid - thus) / 1e6
 }
 
-// attributeRun returns what a run paid, capacity included, and its pool. It also adds the
-// held capacity to used.
-func (e *gapExplainer) attributeRun(j protocol.Job, w *jobModel, r scenarios.CompletedJob) (paid float64, pool int) {
+// A poolUse is GPUs that a run held of a kind of node.
+type poolUse struct {
+	pool int
+	gpus float64
+}
+
+// attributeRun returns what a run paid, capacity included, and what it held of each kind of node. It also
+// adds the held capacity to used.
+func (e *gapExplainer) attributeRun(j protocol.Job, w *jobModel, r scenarios.CompletedJob) (paid float64, kinds []poolUse) {
 	start, end := e.slotOf(r.Started), e.slotOf(r.Ended)
-	paid, pool = float64(r.Cost), e.poolOfRun(j, r)
-	if pool >= 0 {
-		q := &e.p.pools[pool]
-		paid += float64(w.gpus * (interpolateSum(q.sums, end) - interpolateSum(q.sums, start)))
-		addToSlots(e.used[pool], start, end, w.gpus)
+	paid, kinds = float64(r.Cost), e.poolsOfRun(j, w, r)
+	for _, k := range kinds {
+		q := &e.p.pools[k.pool]
+		paid += float64(k.gpus * (interpolateSum(q.sums, end) - interpolateSum(q.sums, start)))
+		addToSlots(e.used[k.pool], start, end, k.gpus)
 	}
-	return paid, pool
+	return paid, kinds
 }
 
 // siteIndex returns the index of a site.
@@ -209,25 +217,42 @@ func (e *gapExplainer) siteIndex(name string) int {
 	return slices.IndexFunc(e.sites, func(s spec.Site) bool { return s.Name == name })
 }
 
-// poolOfRun returns the pool of a run's node, or -1 if it held no GPUs.
-func (e *gapExplainer) poolOfRun(j protocol.Job, r scenarios.CompletedJob) int {
-	if j.GPUs == 0 {
-		return -1
-	}
-	for i, q := range e.p.pools {
-		if q.Site == r.Site && q.Model == r.Model && q.Size == e.sizes[[2]string{r.Site, r.Node}] {
-			return i
+// poolsOfRun returns what a run held of each kind of node: of one, unless it is a gang over several.
+func (e *gapExplainer) poolsOfRun(j protocol.Job, w *jobModel, r scenarios.CompletedJob) (kinds []poolUse) {
+	add := func(node string, gpus float64) {
+		pool := slices.IndexFunc(e.p.pools, func(q gpuPool) bool {
+			return q.Site == r.Site && q.Model == r.Model && q.Size == e.sizes[[2]string{r.Site, node}]
+		})
+		if at := slices.IndexFunc(kinds, func(k poolUse) bool { return k.pool == pool }); at >= 0 {
+			kinds[at].gpus += gpus
+		} else if pool >= 0 && gpus > 0 {
+			kinds = append(kinds, poolUse{pool, gpus})
 		}
 	}
-	return -1
+	if !j.IsGang() {
+		add(r.Node, w.gpus)
+		return kinds
+	}
+	for _, p := range r.Places {
+		c := &j.Pods[p.Component]
+		add(p.Node, float64(p.Pods*c.GPUs)*float64(c.Share)/1000)
+	}
+	return kinds
 }
 
 // leastPricedCost returns the lowest cost of a job that is not paused, capacity included: at a
-// site, and with the way that it ran there, which is identified by pool and length.
-// Neither is below all, the lowest cost of all sites.
-func (p *boundProblem) leastPricedCost(j *jobModel, site, pool int, length, all float64) (here, thus float64) {
-	here, thus = math.Inf(1), math.Inf(1)
-	off := math.Inf(1)
+// site, and with the way that it ran there, which is identified by what it held and length. A gang over
+// several kinds of node has the mean of them. Neither is below all, the lowest cost of all sites.
+func (p *boundProblem) leastPricedCost(j *jobModel, site int, kinds []poolUse, length, all float64) (here, thus float64) {
+	if len(kinds) == 0 {
+		kinds = []poolUse{{pool: -1, gpus: 1}}
+	}
+	here = math.Inf(1)
+	way, off, total := make([]float64, len(kinds)), make([]float64, len(kinds)), 0.0
+	for i, k := range kinds {
+		way[i], off[i] = math.Inf(1), math.Inf(1)
+		total += k.gpus
+	}
 	for k := range j.configs {
 		w := &j.configs[k]
 		if w.site != site {
@@ -235,9 +260,14 @@ func (p *boundProblem) leastPricedCost(j *jobModel, site, pool int, length, all 
 		}
 		v, _ := p.cheapestStart(j, w, j.arrival, max(j.arrival, j.deadline-w.length)+pastDueSlots)
 		here = min(here, v)
-		if d := math.Abs(w.length - length); w.pool == pool && d < off {
-			off, thus = d, v
+		for i, k := range kinds {
+			if d := math.Abs(w.length - length); w.pool == k.pool && d < off[i] {
+				off[i], way[i] = d, v
+			}
 		}
+	}
+	for i, k := range kinds {
+		thus += float64(way[i] * k.gpus / total)
 	}
 	here = max(here, all) // the scan ends some hours past the deadline and may miss later starts
 	return here, max(thus, here)
@@ -259,16 +289,12 @@ func (e *gapExplainer) groupOf(j protocol.Job) *JobGroup {
 }
 
 // bookedSizes returns the GPU counts of all groups, in ascending order.
-func (e *gapExplainer) bookedSizes() (out []int) {
-	for n := range 64 {
-		for _, waits := range []bool{false, true} {
-			if e.groups[JobGroup{GPUs: n, Waits: waits}] != nil || e.groups[JobGroup{GPUs: n, Waits: waits, Long: true}] != nil {
-				out = append(out, n)
-				break
-			}
-		}
+func (e *gapExplainer) bookedSizes() []int {
+	sizes := make(map[int]bool, len(e.groups))
+	for key := range e.groups {
+		sizes[key.GPUs] = true
 	}
-	return out
+	return slices.Sorted(maps.Keys(sizes))
 }
 
 // idleCapacityOf returns the value of a site's capacity that no job held.

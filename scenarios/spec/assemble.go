@@ -56,6 +56,9 @@ func (l fileLibrary) assembleScenario(s scenarioSpec, o Options) (Scenario, erro
 	if err != nil {
 		return Scenario{}, err
 	}
+	if s.Jobs.Gangs != nil {
+		out.growGangs(*s.Jobs.Gangs)
+	}
 	if err := out.buildFleets(s); err != nil {
 		return Scenario{}, err
 	}
@@ -80,6 +83,7 @@ func (l fileLibrary) assembleScenario(s scenarioSpec, o Options) (Scenario, erro
 	// Jobs are drawn before fleets are sized by them; now lift limits that no node can
 	// meet.
 	out.liftUnmeetableLimits(s.Jobs.Count > 0, resident)
+	out.noteGangsThatFitNowhere()
 	if busy := out.GPULoad(); busy > 0 {
 		out.addNote("the jobs would keep %.0f %% of the fleets' GPU-hours between start and end busy, at the fleets' mean speed", 100*busy)
 	}
@@ -249,11 +253,11 @@ func (out *Scenario) liftUnmeetableLimits(invented bool, resident map[protocol.J
 	lifted := 0
 	for i := range out.Jobs {
 		j := &out.Jobs[i]
-		if len(j.Regions) > 0 && !resident[j.ID] && !out.SomeNodeFits(*j) {
+		if len(j.Regions) > 0 && !resident[j.ID] && !out.SomeSiteFits(*j) {
 			j.Regions = nil
 			lifted++
 		}
-		if invented && !out.SomeNodeFits(*j) {
+		if invented && !out.SomeSiteFits(*j) {
 			j.Models = nil
 			lifted++
 		}
@@ -261,22 +265,6 @@ func (out *Scenario) liftUnmeetableLimits(invented bool, resident map[protocol.J
 	if lifted > 0 {
 		out.addNote("%d drawn limits of region or model were lifted, because no node could have kept them", lifted)
 	}
-}
-
-// SomeNodeFits reports whether some empty node could run j.
-func (s Scenario) SomeNodeFits(j protocol.Job) bool {
-	for _, site := range s.Sites {
-		if len(j.Regions) > 0 && !slices.Contains(j.Regions, site.Name) {
-			continue
-		}
-		for _, n := range site.Nodes {
-			if j.CPU <= n.CPU && j.Memory <= n.Memory && j.GPUs <= n.GPUs &&
-				(j.GPUs == 0 || len(j.Models) == 0 || slices.Contains(j.Models, n.Model)) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // GPULoad returns the fraction of the fleets' GPU-hours between Start and End that the jobs ask

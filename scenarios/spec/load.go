@@ -156,6 +156,7 @@ func LoadWindow(o Options) (Scenario, error) {
 		}
 	}
 	s.Window = &windowSpec{}
+	s.Jobs.OneNode = true // as the recorded days that ship
 	s.Jobs.Trace, s.Nodes = "${data}/"+defaultJobs, &nodesSpec{File: "${data}/" + defaultFleet}
 	l := fileLibrary{data: o.dataFolder(), folder: "."}
 	return l.assembleScenario(l.resolvePaths(s), o)
@@ -179,20 +180,22 @@ const (
 
 // validateOptions reports options that are out of range, or have no effect on s.
 func (o Options) validateOptions(s scenarioSpec) error {
-	listed := s.Jobs.List != nil && (o.Jobs != "" || o.MaxJobs > 0 || o.Draw > 0 || o.JobsFrom != nil || len(o.JobsColumns) > 0)
+	listed := s.Jobs.List != nil && (o.Jobs != "" || o.MaxJobs > 0 || o.Draw > 0 || o.Gangs > 0 || o.JobsFrom != nil || len(o.JobsColumns) > 0)
 	ownJobs := s.Jobs.Count > 0 && o.Jobs == ""
 	ownFleets := len(s.Sites) > 0 && !slices.ContainsFunc(s.Sites, func(x siteSpec) bool { return len(x.Fleet) == 0 })
 	switch k, from, scale := o.Kappa, o.JobsFrom, o.FleetScale; {
 	case k != nil && !(*k >= 0 && *k <= maxKappa):
 		return fmt.Errorf("kappa %g: want 0..%d, dollars per tonne", *k, maxKappa)
 	case listed:
-		return fmt.Errorf("jobs, max-jobs, draw, jobs-from, jobs-columns: %s lists its jobs; edit its file, or drop the option", s.Name)
+		return fmt.Errorf("jobs, max-jobs, draw, gangs, jobs-from, jobs-columns: %s lists its jobs; edit its file, or drop the option", s.Name)
 	case o.MaxJobs < 0 || o.MaxJobs > maxJobs:
 		return fmt.Errorf("max-jobs %d: want 1..%d, or 0 for the scenario's own limit", o.MaxJobs, maxJobs)
 	case o.Draw < 0 || o.Draw > maxDraw:
 		return fmt.Errorf("draw %d: want 1..%d, or 0 for the day's own jobs", o.Draw, maxDraw)
 	case from != nil && (*from < 0 || *from > maxFrom):
 		return fmt.Errorf("jobs-from %d: want 0..%d, as seconds of the trace", *from, maxFrom)
+	case !(o.Gangs >= 0 && o.Gangs <= 1):
+		return fmt.Errorf("gangs %g: want a fraction of the jobs of 8 GPUs, above 0 and up to 1", o.Gangs)
 	case len(o.JobsColumns) > 0 && ownJobs:
 		return fmt.Errorf("jobs-columns: %s generates its jobs; name a trace too (--jobs)", s.Name)
 	case from != nil && ownJobs:
@@ -220,7 +223,7 @@ func (o Options) overrideSpec(s scenarioSpec) scenarioSpec {
 		s.Window = &windowSpec{File: s.Window.File, Fill: trace.PersistGaps}
 	}
 	if o.Jobs != "" {
-		s.Jobs.Trace, s.Jobs.Count, s.Jobs.From, s.Jobs.Columns = o.Jobs, 0, nil, nil
+		s.Jobs.Trace, s.Jobs.Count, s.Jobs.From, s.Jobs.Columns, s.Jobs.OneNode = o.Jobs, 0, nil, nil, false
 	}
 	if len(o.JobsColumns) > 0 {
 		s.Jobs.Columns = o.JobsColumns
@@ -233,6 +236,9 @@ func (o Options) overrideSpec(s scenarioSpec) scenarioSpec {
 	}
 	if o.JobsFrom != nil {
 		s.Jobs.From = o.JobsFrom
+	}
+	if o.Gangs > 0 {
+		s.Jobs.Gangs, s.Jobs.OneNode = &gangsSpec{Share: o.Gangs}, false
 	}
 	s.Jobs.draw = o.Draw
 	s.Jobs.limitJobs(o.MaxJobs)

@@ -161,6 +161,7 @@ type Options struct {
 	Kappa       *float64          // dollars per tonne, 0..10000, instead of the scenario's own
 	MaxJobs     int               // default 2000, or what the scenario says; fewer than that are spread over the same period
 	Draw        int               // above 0: this stratified draw of the day's jobs, instead of the first ones
+	Gangs       float64           // above 0: so much of the jobs of 8 GPUs grows to gangs, and longer jobs of a trace are kept
 	Fleet       string            // CSV of nodes; default ${data}/workload/nodes_alibaba_gpu_v2023.csv
 	GridsOnly   bool              // only grids: jobs and nodes are neither read, checked nor counted
 	FleetScale  float64           // fraction of nodes kept, above 0 and up to 1; 0: as many as give a load of 65 %

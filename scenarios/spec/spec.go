@@ -77,6 +77,8 @@ type jobsSpec struct {
 	Resident   *float64          `yaml:"resident"`
 	Input      *float64          `yaml:"input"`
 	Pausable   *float64          `yaml:"pausable"`
+	OneNode    bool              `yaml:"one_node"`
+	Gangs      *gangsSpec        `yaml:"gangs"`
 
 	thinTo int // of the jobs above, how many are kept (see thinTraceJobs); 0: all
 	draw   int // that of Options
@@ -200,11 +202,11 @@ func (s *scenarioSpec) validateSpec() error {
 	case kinds != 1 && !s.hasNoJobs():
 		return at("jobs")("want one of trace, count and list")
 	case s.Jobs.List != nil && s.Jobs.drawsTraits():
-		return at("jobs")("deferrable, flexible, resident, input and pausable draw traits of jobs, and those of list say theirs: drop them")
+		return at("jobs")("deferrable, flexible, resident, input and pausable draw traits of jobs, and gangs lets them grow; those of list say theirs: drop them")
 	case len(s.Expect) > 0 && s.Jobs.List == nil && !s.hasNoJobs():
 		return at("expect")("names jobs, and these have no names that a file knows: list them under jobs/list")
-	case s.Jobs.Trace == "" && (s.Jobs.From != nil || s.Jobs.Max != 0 || s.Jobs.Columns != nil):
-		return at("jobs")("from, max and columns belong to a trace: drop them")
+	case s.Jobs.Trace == "" && (s.Jobs.From != nil || s.Jobs.Max != 0 || s.Jobs.Columns != nil || s.Jobs.OneNode):
+		return at("jobs")("from, max, columns and one_node belong to a trace: drop them")
 	case s.Window == nil && len(s.Sites) == 0:
 		return at()("no sites: name some, or a window whose zones are the sites")
 	case s.Window == nil && s.Start == "":
@@ -237,7 +239,7 @@ func (s *scenarioSpec) validateSpec() error {
 
 // drawsTraits reports whether a spec says how traits of jobs are drawn.
 func (j jobsSpec) drawsTraits() bool {
-	return j.Deferrable != nil || j.Flexible != nil || j.Resident != nil || j.Input != nil || j.Pausable != nil
+	return j.Deferrable != nil || j.Flexible != nil || j.Resident != nil || j.Input != nil || j.Pausable != nil || j.Gangs != nil
 }
 
 // validateSite validates the keys of one site.

@@ -20,7 +20,7 @@ func (out *Scenario) buildTraceJobs(s scenarioSpec, habits generate.TraitRates) 
 		return nil, err
 	}
 	// From -1 selects the dense part of the trace.
-	take := trace.Selection{From: -1, Max: s.Jobs.traceJobs()}
+	take := trace.Selection{From: -1, Max: s.Jobs.traceJobs(), OneNode: s.Jobs.OneNode}
 	if s.Jobs.From != nil {
 		take.From = time.Duration(*s.Jobs.From) * time.Second
 	}

@@ -18,6 +18,7 @@ type draftJob struct {
 
 	cpu    *protocol.Milli
 	memory *protocol.MiB
+	pods   int // of a gang; else 0
 
 	leftOut string   // why the job is not replayed; "" if it is
 	assumed []string // what was assumed of it, in words
@@ -27,12 +28,14 @@ type draftJob struct {
 // Why jobs are left out, and what is assumed of others, in the words of the notes.
 const (
 	overEightGPUs = "over 8 GPUs, and one job runs on one node"
-	overMaxCores  = "over 2000 cores, and one job runs on one node"
+	overMaxCores  = "over 2000 cores for one node"
+	overMaxPods   = "over 8 GPUs that make over 1024 equal pods"
 	noRunTime     = "they have no run time: they never ran, or had not ended"
 	neverRan      = "never ran (phase Pending), so their run time is unknown"
 
 	coresAssumed    = "the trace has no cores: 4 for each GPU"
 	memoryAssumed   = "the trace has no memory: 32 GiB for each GPU, 4 GiB for each core without"
+	podsAssumed     = "over 8 GPUs: gangs of equal pods of at most 8 GPUs, as the trace does not say on which nodes they ran"
 	timesWithoutUTC = "times without an offset count as UTC"
 )
 
@@ -77,6 +80,10 @@ func (t *csvTable) complete(d *draftJob) {
 	switch {
 	case t.err != nil:
 		return
+	case d.cpu != nil && *d.cpu > 1000*maxCores*protocol.Milli(max(d.pods, 1)):
+		d.leaveOut(overMaxCores)
+	}
+	switch {
 	case d.submit == nil:
 		d.leaveOut("they have no time of submission")
 		return
@@ -100,7 +107,7 @@ func (t *csvTable) completeDemand(d *draftJob) {
 	if d.leftOut != "" {
 		return
 	}
-	gpus := j.TotalGPUMilli()
+	gpus := protocol.Milli(j.GPUs) * j.Share
 	switch {
 	case d.cpu != nil:
 		j.CPU = *d.cpu
@@ -121,6 +128,13 @@ func (t *csvTable) completeDemand(d *draftJob) {
 	if gpus == 0 && j.CPU == 0 {
 		t.failAtRow("a job without GPUs and without cores: give one of them, or drop the line")
 	}
+	if n := d.pods; n > 0 {
+		d.assume(podsAssumed)
+		*j = j.WithPods([]protocol.Component{{
+			Role: "worker", Pods: n, GPUs: j.GPUs / n, Share: j.Share, GPUMemory: j.GPUMemory,
+			CPU: (j.CPU + protocol.Milli(n) - 1) / protocol.Milli(n), Memory: (j.Memory + protocol.MiB(n) - 1) / protocol.MiB(n),
+		}})
+	}
 }
 
 // completeDeadline sets the time from submission to deadline. A deadline that the job could not
@@ -140,27 +154,29 @@ func (t *csvTable) completeDeadline(d *draftJob) {
 	}
 }
 
-// setGPUs sets the number of GPUs and the share of each.
+// setGPUs sets the number of GPUs and the share of each. More than a node has are those of a gang: of as
+// few equal pods as are of 1, 2, 4 or 8 GPUs.
 func (d *draftJob) setGPUs(gpus int, share protocol.Milli) {
-	j := &d.record.Job
+	d.pods = 0
 	if gpus > MaxGPUs {
-		d.leaveOut(overEightGPUs)
-		gpus = 0
+		size := MaxGPUs
+		for gpus%size != 0 {
+			size /= 2
+		}
+		if d.pods = gpus / size; d.pods > protocol.MaxPods {
+			d.leaveOut(overMaxPods)
+			gpus, d.pods = 0, 0
+		}
 	}
+	j := &d.record.Job
 	if j.GPUs = gpus; gpus == 0 {
 		share = 0
 	}
 	j.Share = share
 }
 
-// setCores sets the cores, and leaves out a job that asks for more than a node could have.
-func (d *draftJob) setCores(cores protocol.Milli) {
-	if cores > 1000*maxCores {
-		d.leaveOut(overMaxCores)
-		return
-	}
-	d.cpu = &cores
-}
+// setCores sets the cores of all pods together.
+func (d *draftJob) setCores(cores protocol.Milli) { d.cpu = &cores }
 
 // seconds returns a duration of whole seconds, for the optional fields of a draft.
 func seconds(n int64) *time.Duration {

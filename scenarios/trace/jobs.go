@@ -28,6 +28,8 @@ type Given struct{ Home, Deadline, Urgency, Regions, Input, Pause bool }
 type Selection struct {
 	From time.Duration // in the trace's clock; negative: start of the dense part
 	Max  int           // jobs at most
+	// OneNode leaves out jobs of more GPUs than a node has, in place of making gangs of them.
+	OneNode bool
 }
 
 // A TraceJobs is the selected part of a trace.
@@ -127,7 +129,7 @@ func ReadJobs(r io.Reader, file string, take Selection, columns JobColumns) (Tra
 	if err != nil {
 		return TraceJobs{}, err
 	}
-	return h.selectJobs(all, take.Max, s, file)
+	return h.selectJobs(all, take, s, file)
 }
 
 // openJobs opens a job trace of any format, and returns the format.
@@ -206,9 +208,9 @@ func (h *TraceJobs) dropEarlier(all []draftJob, s traceFormat, file string) ([]d
 	return slices.DeleteFunc(all, func(d draftJob) bool { return d.record.Submit < h.From }), nil
 }
 
-// selectJobs keeps the first most jobs by submission time and notes how many were left out
-// and cut, and why.
-func (h TraceJobs) selectJobs(all []draftJob, most int, s traceFormat, file string) (TraceJobs, error) {
+// selectJobs keeps the first jobs by submission time and notes how many were left out and cut, and why.
+func (h TraceJobs) selectJobs(all []draftJob, take Selection, s traceFormat, file string) (TraceJobs, error) {
+	most := take.Max
 	slices.SortStableFunc(all, func(a, b draftJob) int {
 		return cmp.Or(cmp.Compare(a.record.Submit, b.record.Submit), strings.Compare(a.id, b.id))
 	})
@@ -218,6 +220,9 @@ func (h TraceJobs) selectJobs(all []draftJob, most int, s traceFormat, file stri
 		if len(h.Records) == most {
 			rest = len(all) - i
 			break
+		}
+		if take.OneNode && d.pods > 0 {
+			d.leftOut = overEightGPUs
 		}
 		if d.leftOut != "" {
 			leftOut.count(d.leftOut)

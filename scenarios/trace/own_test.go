@@ -156,7 +156,7 @@ func TestAFileOfOnesOwnThatCannotBeTrueIsRefused(t *testing.T) {
 		{"a deadline before the submission", head + "a,10,60,1,,9\n", nil, "j.csv:2: the deadline is -1s after the submission"},
 		{"a job that asks for nothing", head + "a,10,60,0,,\n", nil, "j.csv:2: a job without GPUs and without cores"},
 		{"a job twice", head + "a,10,60,1,,\na,10,60,1,,\n", nil, "j.csv:3: job_id a is already in line 2: drop one of them; of an export, write one policy alone"},
-		{"only jobs that are too large", head + "a,10,60,16,,\n", nil, "all 1 jobs from second 10 on are left out: over 8 GPUs"},
+		{"only jobs that are too large", head + "a,10,60,100001,,\n", nil, "all 1 jobs from second 10 on are left out: over 8 GPUs that make over 1024"},
 		{"an end before the start", "job_id,start_s,end_s,gpus\na,10,9,1\n", nil, "j.csv:2: the job ends 1s before it starts"},
 		{"a time that is none", "job_id,submit_time,duration_s,gpus\na,yesterday,9,1\n", nil, `j.csv:2: submit_time is "yesterday": want a time as`},
 		{"a log with 17 fields", strings.Replace(swfText, " -1\n", "\n", 1), nil, "j.csv:4: 17 fields"},

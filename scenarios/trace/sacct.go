@@ -95,7 +95,7 @@ func (t *csvTable) readTRES(d *draftJob) {
 		d.assume("the job had several models of GPU at once, and may take any")
 	}
 	d.setGPUs(max(gpus, typed), 1000)
-	if nodes := tres["node"]; nodes != "" && nodes != "1" {
+	if nodes := tres["node"]; nodes != "" && nodes != "1" && d.pods == 0 {
 		d.assume("the job had several nodes, and is replayed on one")
 	}
 	if d.cpu == nil && d.record.Job.GPUs == 0 {

@@ -232,7 +232,15 @@ func TestASeriesIsReadInItsQuantitysUnits(t *testing.T) {
 }
 
 func jobs(text string, from time.Duration, most int) (trace.TraceJobs, error) {
-	h, err := trace.ReadJobs(strings.NewReader(text), "j.csv", trace.Selection{From: from, Max: most}, nil)
+	return selected(text, trace.Selection{From: from, Max: most})
+}
+
+func jobsOfOneNode(text string, from time.Duration, most int) (trace.TraceJobs, error) {
+	return selected(text, trace.Selection{From: from, Max: most, OneNode: true})
+}
+
+func selected(text string, take trace.Selection) (trace.TraceJobs, error) {
+	h, err := trace.ReadJobs(strings.NewReader(text), "j.csv", take, nil)
 	for i := range h.Records {
 		h.Records[i].Line = 0 // tests of files of one's own compare it
 	}
@@ -241,7 +249,7 @@ func jobs(text string, from time.Duration, most int) (trace.TraceJobs, error) {
 
 func TestPhillysJobsAreReadByTheirOrder(t *testing.T) {
 	text := phillyHead + "c,20,x,200000,2,v1\nb,10,x,0,1,v2\na,20,x,64,8,v1\nbig,20,x,9,16,v1\nold,5,x,9,1,v1\nlast,30,x,9,1,v1\n"
-	h, err := jobs(text, 10*time.Second, 4)
+	h, err := jobsOfOneNode(text, 10*time.Second, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,8 +270,22 @@ func TestPhillysJobsAreReadByTheirOrder(t *testing.T) {
 	if !reflect.DeepEqual(h, want) {
 		t.Errorf("Jobs =\n%+v; want\n%+v", h, want)
 	}
+	// A job over 8 GPUs is a gang of pods of 8, or of 4, 2 or 1 if 8 does not divide its GPUs.
+	for gpus, pods := range map[int]int{9: 9, 10: 5, 12: 3, 16: 2, 128: 16, 1024: 128, 4096: 512} {
+		h, err := jobs(phillyHead+fmt.Sprintf("big,20,x,9,%d,v1\n", gpus), 0, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		big := h.Records[0].Job
+		if want := (protocol.Component{Role: "worker", Pods: pods, GPUs: gpus / pods, Share: 1000, CPU: protocol.Milli(gpus/pods) * 4000, Memory: protocol.MiB(gpus/pods) * 32768}); len(big.Pods) != 1 || big.Pods[0] != want || big.GPUs != gpus {
+			t.Errorf("%d GPUs are %+v; want pods %+v", gpus, big, want)
+		}
+		if note := "1 jobs: over 8 GPUs: gangs of equal pods"; !strings.HasPrefix(h.Notes[len(h.Notes)-1], note) {
+			t.Errorf("the notes are %q; want %q", h.Notes, note)
+		}
+	}
 	// A short trace of one's own has no dense part: by default it begins with its first job.
-	if h, err = jobs(text, -1, 9); err != nil || h.From != 5*time.Second || len(h.Records) != 5 {
+	if h, err = jobsOfOneNode(text, -1, 9); err != nil || h.From != 5*time.Second || len(h.Records) != 5 {
 		t.Errorf("from the dense part = %+v, %v; want all jobs from second 5 on, as nothing is there", h, err)
 	}
 	if h, err = jobs(text, 31*time.Second, 4); err == nil || !strings.Contains(err.Error(), "no job from second 31 on, the last is submitted in second 30: begin earlier, by `from` of the scenario's jobs or --jobs-from") {
@@ -304,7 +326,7 @@ func TestATraceOfJobsThatCannotBeTrueIsRefused(t *testing.T) {
 		{"a list of nothing", openbHead + "a,1,1,1,1,1,500,T4|,1,1,LS,Running\n", `j.csv:2: gpu_spec is "T4|"`},
 		{"a pod that asks for nothing", openbHead + "a,1,1,1,0,0,0,,0,1,LS,Running\n", `j.csv:2: cpu_milli is "0"`},
 		{"no job at all", phillyHead, "j.csv: no jobs after the header"},
-		{"jobs that fit on no node", phillyHead + "a,1,x,1,9,v\nb,1,x,1,16,v\n", "j.csv: all 2 jobs from second 0 on are left out: over 8 GPUs"},
+		{"jobs of too many pods", phillyHead + "a,1,x,1,1025,v\nb,1,x,1,4095,v\n", "j.csv: all 2 jobs from second 0 on are left out: over 8 GPUs that make over 1024 equal pods"},
 		{"a fault past what is taken", phillyHead + "a,1,x,1,1,v\nb,2,x,1,1,v\nc,3,x,1,?,v\n", "j.csv:4: gpus"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -351,7 +373,7 @@ func TestWhatIsTakenIsOneStretchOfTheTraceInOrder(t *testing.T) {
 			fmt.Fprintf(&text, "j%d,%d,x,60,%d,v\n", i, submit, gpus)
 		}
 		most := rapid.IntRange(1, 40).Draw(t, "most")
-		h, err := jobs(text.String(), time.Duration(from)*time.Second, most)
+		h, err := jobsOfOneNode(text.String(), time.Duration(from)*time.Second, most)
 		if fit == 0 {
 			if err == nil {
 				t.Fatalf("Jobs = %v; want an error, no job fits", h)

@@ -1,0 +1,72 @@
+package spec
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// SomeSiteFits reports whether some empty site could run j: a node of it, or for a gang nodes with GPUs
+// of one model.
+func (s Scenario) SomeSiteFits(j protocol.Job) bool {
+	for _, site := range s.Sites {
+		if len(j.Regions) > 0 && !slices.Contains(j.Regions, site.Name) {
+			continue
+		}
+		models := []string{""}
+		if j.GPUs > 0 {
+			models = modelsOf(site.Nodes)
+		}
+		for _, model := range models {
+			if (j.GPUs == 0 || len(j.Models) == 0 || slices.Contains(j.Models, model)) && siteHolds(site.Nodes, j, model) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// modelsOf returns the GPU models of nodes, each once.
+func modelsOf(nodes []Node) (models []string) {
+	for _, n := range nodes {
+		if n.GPUs > 0 && !slices.Contains(models, n.Model) {
+			models = append(models, n.Model)
+		}
+	}
+	return models
+}
+
+// siteHolds reports whether empty nodes hold j, with GPUs of a model. Of a gang the components with
+// the largest pods go first, as agents place them.
+func siteHolds(nodes []Node, j protocol.Job, model string) bool {
+	parts := []protocol.Component{{Pods: 1, GPUs: j.GPUs, CPU: j.CPU, Memory: j.Memory, Share: j.Share}}
+	if j.IsGang() {
+		parts = slices.Clone(j.Pods)
+		slices.SortStableFunc(parts, func(x, y protocol.Component) int {
+			return cmp.Or(cmp.Compare(y.GPUs*int(y.Share), x.GPUs*int(x.Share)), cmp.Compare(y.CPU, x.CPU), cmp.Compare(y.Memory, x.Memory))
+		})
+	}
+	free, milli := slices.Clone(nodes), make([]int, len(nodes))
+	for i := range free {
+		milli[i] = 1000 * free[i].GPUs
+	}
+	for _, c := range parts {
+		left, use := c.Pods, 1000*c.GPUs
+		if c.IsShare() {
+			use = 1000 / int(1000/c.Share)
+		}
+		for i := range free {
+			n := &free[i]
+			for left > 0 && c.CPU <= n.CPU && c.Memory <= n.Memory && use <= milli[i] && (use == 0 || n.Model == model) {
+				n.CPU, n.Memory = n.CPU-c.CPU, n.Memory-c.Memory
+				milli[i] -= use
+				left--
+			}
+		}
+		if left > 0 {
+			return false
+		}
+	}
+	return true
+}
