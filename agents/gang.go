@@ -2,6 +2,7 @@ package agents
 
 import (
 	"slices"
+	"time"
 
 	"github.com/gridbid/gridbid/agents/capacity"
 	"github.com/gridbid/gridbid/protocol"
@@ -17,10 +18,37 @@ func (p *bidPricing) spreadOptions(j *protocol.Job, ways []capacity.RunConfig, o
 		run := ways[max(w, 0)].Run + p.agent.cfg.Network.transferTime(*j, p.agent.cfg.Site)
 		if places, ok := p.agent.fleet.SpreadAt(p.now, j, o.Model, o.Start, run); ok && w >= 0 {
 			p.spreads = append(p.spreads, protocol.Spread{Job: j.ID, Option: len(kept), Places: places})
+			if o.Start > p.now {
+				p.noteHole(j, o, places, len(kept), run)
+			}
 			kept = append(kept, *o)
 		}
 	}
 	return kept
+}
+
+// noteHole notes for the bids what an option of a gang keeps idle until it starts, and charges it to the option:
+// room that is kept could be sold.
+func (p *bidPricing) noteHole(j *protocol.Job, o *protocol.BidOption, places []protocol.Place, at int, run time.Duration) {
+	fleet, room := p.agent.fleet, p.shadow[o.Model]
+	q := fleet.HoleAt(p.now, j, places, o.Start)
+	cost := fleet.Cost(q, room.meanPrice)
+	o.NodeIdleShare += cost
+	p.holes = append(p.holes, protocol.Hole{
+		Job: j.ID, Option: at, Fit: fleet.PodsThatFit(p.now, j, o.Model, run), From: q.From, GPUHours: q.GPUHours, Cost: cost,
+	})
+}
+
+// holesOf is spreadsOf for the holes of a job.
+func holesOf(all []protocol.Hole, id protocol.JobID, kept []int) (out []protocol.Hole) {
+	for i, k := range kept {
+		if at := slices.IndexFunc(all, func(h protocol.Hole) bool { return h.Job == id && h.Option == k }); at >= 0 {
+			h := all[at]
+			h.Option = i
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 // spreadsOf returns the spreads of the options that are left of a job, of which kept is the index of

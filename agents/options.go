@@ -2,6 +2,7 @@ package agents
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -23,6 +24,7 @@ type bidPricing struct {
 	lent      *lendingPlan // see lendingPlan; nil: not computed yet
 
 	spreads []protocol.Spread     // of the gangs so far
+	holes   []protocol.Hole       // of the gangs so far, for options that start later
 	largest []protocol.LargestSet // of the gangs so far that the site can never hold
 }
 
@@ -94,6 +96,8 @@ func (p *bidPricing) bidsForJob(j protocol.Job) protocol.JobBids {
 		why := protocol.Reason{Code: protocol.NoCapacity}
 		if !a.cfg.Terms.IsZero() && !a.cfg.Terms.IsOwn(j.Tenant) {
 			why.Note = "on its terms for other tenants"
+		} else if j.IsGang() {
+			why.Note = fmt.Sprintf("room for %d of its %d pods", a.fleet.PodsThatFit(p.now, &j, "", ways[0].Run), j.PodCount())
 		}
 		return protocol.JobBids{Job: j.ID, Why: why}
 	}

@@ -47,6 +47,7 @@ func thinToMaxBytes(m protocol.Message, maxBytes int) protocol.Bids {
 // soonest stays, and the others are taken at equal distances.
 func withMostOptions(o protocol.Bids, most int) protocol.Bids {
 	var spreads []protocol.Spread
+	var holes []protocol.Hole
 	menus := make([]protocol.JobBids, len(o.Jobs))
 	for i, m := range o.Jobs {
 		if all := m.Options; len(all) > most {
@@ -62,9 +63,10 @@ func withMostOptions(o protocol.Bids, most int) protocol.Bids {
 				kept[k] = k * len(o.Jobs[i].Options) / len(kept)
 			}
 			spreads = append(spreads, spreadsOf(o.Spreads, m.Job, kept)...)
+			holes = append(holes, holesOf(o.Holes, m.Job, kept)...)
 		}
 	}
-	o.Jobs, o.Spreads = menus, spreads
+	o.Jobs, o.Spreads, o.Holes = menus, spreads, holes
 	return o
 }
 
@@ -79,6 +81,7 @@ func withJobsCrowdedOut(o protocol.Bids, n int) protocol.Bids {
 		if len(menus[i].Options) > 0 {
 			menus[i].Options, menus[i].Why = nil, crowdedOut
 			o.Spreads = slices.DeleteFunc(slices.Clone(o.Spreads), func(s protocol.Spread) bool { return s.Job == menus[i].Job })
+			o.Holes = slices.DeleteFunc(slices.Clone(o.Holes), func(h protocol.Hole) bool { return h.Job == menus[i].Job })
 		}
 	}
 	o.Jobs = menus

@@ -223,7 +223,7 @@ func (b *History) foldBids(from MessageRef, m protocol.Bids) {
 			b.ignored++
 			continue
 		}
-		e.last.addBids(e.rec.Job, from, menu, late, b.cfg)
+		e.last.addBids(e.rec.Job, from, menu, m.Holes, late, b.cfg)
 	}
 }
 

@@ -105,6 +105,7 @@ type PricedOption struct {
 	protocol.BidOption
 	Terms protocol.CostBreakdown
 	Room  protocol.Microdollars
+	Hole  *protocol.Hole // of a gang: what its site keeps idle for it until the start; nil: nothing, or not stated
 }
 
 // A Decision is what the coordinator decided about a job, and how the site answered.

@@ -45,6 +45,7 @@ type receivedBids struct {
 	site       string
 	message    MessageRef
 	bids       protocol.JobBids
+	holes      []protocol.Hole // of a gang: what its options keep idle
 	late       bool
 	voidReason *protocol.Reason // its site was declared gone before the round was decided; nil: it was not
 }
@@ -69,7 +70,10 @@ func (c *clearingRound) roundRecord() RoundRecord {
 // as the round compared it: by the weights of its call for ranking, and its shadow prices.
 func (c *clearingRound) priceOption(j protocol.Job, site string, o protocol.BidOption) PricedOption {
 	worth := c.meanShadowPrice(site, o)
-	return PricedOption{o, c.weights.ForRanking().CostOf(j, o, worth), protocol.GPUHoursCost(j.TotalGPUMilli(), o.Finish.Sub(o.Start), worth)}
+	return PricedOption{
+		BidOption: o, Terms: c.weights.ForRanking().CostOf(j, o, worth),
+		Room: protocol.GPUHoursCost(j.TotalGPUMilli(), o.Finish.Sub(o.Start), worth),
+	}
 }
 
 // meanShadowPrice returns the shadow price of a GPU-hour where and while o runs: the
@@ -95,14 +99,24 @@ func (c *clearingRound) meanShadowPrice(site string, o protocol.BidOption) proto
 
 // addBids counts a site's bids, and keeps them if cfg says so. Late ones are kept to be shown, but
 // do not count. A live view counts none, and prices only those that a hold is compared by.
-func (h *jobRound) addBids(j protocol.Job, from MessageRef, menu protocol.JobBids, late bool, cfg Config) {
+func (h *jobRound) addBids(j protocol.Job, from MessageRef, menu protocol.JobBids, holes []protocol.Hole, late bool, cfg Config) {
 	site := from.From.SiteName()
 	if !cfg.NoBids {
-		h.received = append(h.received, receivedBids{site: site, message: from, bids: menu, late: late})
+		h.received = append(h.received, receivedBids{site: site, message: from, bids: menu, holes: holesOf(holes, menu.Job), late: late})
 	}
 	if !late && !cfg.Live {
 		h.countOptions(j, site, menu)
 	}
+}
+
+// holesOf returns the holes of a job's options; nil for nearly all jobs.
+func holesOf(all []protocol.Hole, id protocol.JobID) (out []protocol.Hole) {
+	for i := range all {
+		if all[i].Job == id {
+			out = append(out, all[i])
+		}
+	}
+	return out
 }
 
 // voidBids notes that the bids of a site count for nothing any more: it was declared
@@ -182,8 +196,12 @@ func (h *jobRound) answerOf(j protocol.Job, site string) Answer {
 			continue
 		}
 		a = Answer{Site: site, Message: x.message, Late: x.late, Why: x.bids.Why, Expect: x.bids.Expect}
-		for _, o := range x.bids.Options {
-			a.Options = append(a.Options, h.round.priceOption(j, site, o))
+		for i, o := range x.bids.Options {
+			p := h.round.priceOption(j, site, o)
+			if k := slices.IndexFunc(x.holes, func(x protocol.Hole) bool { return x.Option == i }); k >= 0 {
+				p.Hole = &x.holes[k]
+			}
+			a.Options = append(a.Options, p)
 		}
 	}
 	// Stable, so that equal options keep the order of the site's message.

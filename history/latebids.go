@@ -40,7 +40,7 @@ func (b *History) useLateOffers(c *clearingRound) {
 		c.offered = append(c.offered, site)
 		for _, menu := range o.bids.Jobs {
 			if e := b.jobs[menu.Job]; e != nil && e.last != nil && e.last.round == c {
-				e.last.addBids(e.rec.Job, o.from, o.moveTo(menu, c.message.At), false, b.cfg)
+				e.last.addBids(e.rec.Job, o.from, o.moveTo(menu, c.message.At), o.bids.Holes, false, b.cfg)
 			}
 		}
 	}

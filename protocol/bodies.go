@@ -39,8 +39,10 @@ type (
 		Idle           Milli `msgpack:"id,omitempty"`
 		FragmentedGPUs Milli `msgpack:"ul,omitempty" name:"useless"`
 
-		// Of gangs: the nodes of each option, and what would fit of those that never will.
+		// Of gangs: the nodes of each option, what options that start later keep idle, and what would fit
+		// of those that never will.
 		Spreads []Spread     `msgpack:"sd,omitempty"`
+		Holes   []Hole       `msgpack:"hl,omitempty"`
 		Largest []LargestSet `msgpack:"lg,omitempty"`
 
 		Preemptions []PreemptionSet `msgpack:"pe,omitempty"` // of jobs that find no room at once

@@ -63,6 +63,7 @@ var bodyTypesByKind = func() map[string]reflect.Type {
 	registerRow[Component]()
 	registerRow[Place]()
 	registerRow[Spread]()
+	registerRow[Hole]()
 	registerRow[LargestSet]()
 	registerRow[ShadowPrice]()
 	registerRow[JobBids]()

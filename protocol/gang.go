@@ -38,6 +38,18 @@ type (
 		Places   []Place
 	}
 
+	// A Hole is what an option of a gang that starts later keeps idle for it until then. Jobs that end before
+	// run there meanwhile. An award of the option reserves the nodes; an offer reserves nothing.
+	Hole struct {
+		_msgpack struct{} `msgpack:",as_array"`
+		Job      JobID
+		Option   int          // index in the job's options
+		Fit      int          // of its pods: as many as would find room at once, now
+		From     Time         // since when the first of its nodes is kept for it
+		GPUHours Milli        `name:"gpu_hours"` // of its GPUs, that they are kept, in thousandths
+		Cost     Microdollars // of that, less what others are expected to use; a part of the option's NodeIdleShare
+	}
+
 	// A LargestSet is how much of a gang a site could hold if it were empty, where that is not all.
 	LargestSet struct {
 		_msgpack struct{} `msgpack:",as_array"`

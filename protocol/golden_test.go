@@ -179,6 +179,8 @@ var grown = []struct {
 	{"submit-pods", sent(Submit{Job: aGang})},
 	{"offer-spread", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "gang", Options: []BidOption{anOption}}, {Job: "huge", Why: Reason{Code: FitsNoNode}}},
 		Spreads: []Spread{{Job: "gang", Places: []Place{{Pods: 1, Node: "n1"}, {Component: 1, Pods: 2, Node: "n2"}}}}, Largest: []LargestSet{{Job: "huge", Pods: 11}}})},
+	{"offer-hole", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "gang", Options: []BidOption{anOption}}}, Spreads: []Spread{{Job: "gang", Places: []Place{{Pods: 3, Node: "n1"}}}},
+		Holes: []Hole{{Job: "gang", Fit: 2, From: noon.Add(time.Hour), GPUHours: 40_000, Cost: 96_000}}})},
 	{"award-places", sent(Award{Round: 9, Job: "gang", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof, Places: []Place{{Pods: 1, Node: "n1"}}})},
 	{"launch-places", sent(Launch{Job: aGang, Epoch: 3, Node: "n1", Devices: []int{0}, Model: "V100", Run: time.Hour, Power: 190_000, Places: gangPlaces})},
 	{"started-places", sent(Started{Job: "gang", Epoch: 3, Node: "n1", Places: gangPlaces})},

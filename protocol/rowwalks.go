@@ -233,6 +233,17 @@ func (r *Spread) walkWire(w *wire) {
 	c.skipNewerColumns()
 }
 
+func (r *Hole) walkWire(w *wire) {
+	c := w.beginRow(6)
+	walkName(&c, &r.Job)
+	walkInt(&c, &r.Option)
+	walkInt(&c, &r.Fit)
+	walkInt(&c, &r.From)
+	walkInt(&c, &r.GPUHours)
+	walkInt(&c, &r.Cost)
+	c.skipNewerColumns()
+}
+
 func (r *LargestSet) walkWire(w *wire) {
 	c := w.beginRow(2)
 	walkName(&c, &r.Job)

@@ -27,6 +27,19 @@ func (o Bids) MaxWireSize() int {
 			n += maxLengthBytes + len(id)
 		}
 	}
+	for i := range o.Spreads {
+		s := &o.Spreads[i]
+		n += 3*maxLengthBytes + len(s.Job) + maxIntBytes
+		for k := range s.Places {
+			n += 3*maxLengthBytes + len(s.Places[k].Node) + (2+len(s.Places[k].Devices))*maxIntBytes
+		}
+	}
+	for i := range o.Holes {
+		n += 2*maxLengthBytes + len(o.Holes[i].Job) + 5*maxIntBytes
+	}
+	for i := range o.Largest {
+		n += 2*maxLengthBytes + len(o.Largest[i].Job) + maxIntBytes
+	}
 	g := &o.Grid
 	return n + 6*maxLengthBytes + (1+len(g.Price)+len(g.Carbon)+len(g.PUE)+len(g.PriceOff)+len(g.CarbonOff))*maxIntBytes
 }

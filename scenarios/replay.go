@@ -26,12 +26,14 @@ type Options struct {
 	Pay      accounts.Payment                     // "" is by what was measured
 	Rule     func() auction.ClearingRule          // that clears rounds; nil: that of the policy
 	Strategy func(site string) agents.BidStrategy // of each site; nil: that of the policy
-	NoBids   bool                                 // the History keeps no bids: see history.Config
-	History  *history.History                     // into which the run is folded, for callers that read it meanwhile; nil: a new one
-	Record   func(protocol.Message) error         // called with every message, in order
-	Progress func(now protocol.Time, ended int)   // after each instant
-	Pace     func(now protocol.Time)              // before each instant
-	Wall     func() time.Duration                 // since some fixed moment; nil: figures say 0
+	// NoBackfill keeps nodes with a reservation empty until it begins: see capacity.Config.
+	NoBackfill bool
+	NoBids     bool                               // the History keeps no bids: see history.Config
+	History    *history.History                   // into which the run is folded, for callers that read it meanwhile; nil: a new one
+	Record     func(protocol.Message) error       // called with every message, in order
+	Progress   func(now protocol.Time, ended int) // after each instant
+	Pace       func(now protocol.Time)            // before each instant
+	Wall       func() time.Duration               // since some fixed moment; nil: figures say 0
 
 	Sequential bool // parties step one after the other: see loop.Config
 }

@@ -64,6 +64,7 @@ func buildTestbed(s spec.Scenario, policy string, o Options) (*Testbed, error) {
 		return nil, fmt.Errorf("scenarios: %w", err)
 	}
 	rule, strategy, body := policyConfig(policy, s.Seed)
+	body.NoBackfill = o.NoBackfill
 	if o.Rule != nil {
 		rule = o.Rule()
 	}

@@ -39,6 +39,9 @@ type Config struct {
 	// PreferAwake places a job on the nodes that it adds least idle energy to; Policy then chooses
 	// among these. Without it Policy alone chooses.
 	PreferAwake bool
+	// NoBackfill lets no job use a node before a reservation there, however soon it would end: to measure what
+	// that is worth.
+	NoBackfill bool
 	// NodesSleep says that nodes which the executor reports sleep when they are empty. Nodes of
 	// Config.Nodes say so themselves, by their Host.
 	NodesSleep bool
@@ -62,6 +65,10 @@ type Fleet struct {
 	version  int // counts changes of runs, reservations and nodes: see noteChange
 	profiles profiles
 	openings setOpenings
+
+	starting   protocol.JobID              // a job with a reservation, while it is started: see fillsHole
+	holes      map[protocol.JobID]*holeUse // of gangs with a reservation
+	backfilled protocol.Milli              // share of such holes that others use, as learned: see learnBackfill
 
 	// Below: scratch of one search.
 	skips      skipSets
@@ -142,7 +149,7 @@ func New(cfg Config) (*Fleet, error) {
 	if cfg.ArrivalWindow == 0 {
 		cfg.ArrivalWindow = 1024
 	}
-	f := &Fleet{cfg: cfg, running: make(map[protocol.JobID]*Run), reservedOn: make(map[protocol.JobID]int), setsOn: make(map[protocol.JobID][]int)}
+	f := &Fleet{cfg: cfg, running: make(map[protocol.JobID]*Run), reservedOn: make(map[protocol.JobID]int), setsOn: make(map[protocol.JobID][]int), holes: make(map[protocol.JobID]*holeUse)}
 	plain := make([]fgd.Node, len(cfg.Nodes))
 	// Nodes without GPUs form one pool, whatever model they name.
 	for i, n := range cfg.Nodes {
@@ -229,6 +236,10 @@ func (f *Fleet) StartRun(now protocol.Time, j protocol.Job, w RunConfig, move ti
 	due, kept := f.ReservedFrom(j.ID)
 	own := f.reservedNode(j.ID)
 	undo := f.CancelReservation(j.ID)
+	if kept {
+		f.starting = j.ID
+		defer func() { f.starting = "" }()
+	}
 	var p fgd.Placement
 	ok := f.tryWithReservations(now, &j, w.Model, w.Run+move, own, func(skip fgd.NodeSet) (ok bool) {
 		p, ok = f.cluster.PlaceExcept(fgdRequest(j, w.Model), skip)
@@ -252,7 +263,8 @@ func (f *Fleet) StartRun(now protocol.Time, j protocol.Job, w RunConfig, move ti
 	n.wakesAt = max(n.wakesAt, r.Start)
 	f.recordAwake(now, n, &r.Job, r.End)
 	f.running[j.ID] = r
-	f.recordRun(n, r)
+	f.noteBackfill(n, r)
+	f.recordRun(r.Start, n, r)
 	return r, true
 }
 

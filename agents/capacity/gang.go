@@ -201,6 +201,9 @@ func (f *Fleet) reservedNodes(id protocol.JobID) (nodes fgd.NodeSet) {
 // long from now: next to the reservations that count, with aside on the headroom but for the nodes own,
 // and with asleep on nodes that sleep.
 func (f *Fleet) setLimits(now protocol.Time, j *protocol.Job, run time.Duration, counts reservationFilter, own fgd.NodeSet, aside, asleep bool) (limits []fgd.NodeLimit) {
+	if f.starting != j.ID {
+		run += f.longestWake(now) // a gang starts when the last of its nodes is awake
+	}
 	for i := range f.nodes {
 		n := &f.nodes[i]
 		switch {
@@ -215,6 +218,16 @@ func (f *Fleet) setLimits(now protocol.Time, j *protocol.Job, run time.Duration,
 		}
 	}
 	return limits
+}
+
+// longestWake returns how long the slowest node takes to wake.
+func (f *Fleet) longestWake(now protocol.Time) (wake time.Duration) {
+	for i := range f.nodes {
+		if n := &f.nodes[i]; !n.removed {
+			wake = max(wake, n.wakeTime(now))
+		}
+	}
+	return wake
 }
 
 // hasReservationWithin reports whether another job's reservation that counts begins before an instant.

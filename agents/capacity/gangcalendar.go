@@ -219,8 +219,23 @@ func (f *Fleet) candidateStarts(now protocol.Time, o *setOpenings, from, late pr
 // setAt returns the nodes on which a gang finds room from t on for so long. It prefers those that are
 // ready latest, as they are held idle shortest; of these the ones that take most pods.
 func (f *Fleet) setAt(now protocol.Time, j *protocol.Job, model string, t protocol.Time, run time.Duration, counts reservationFilter) (parts []setPart, ok bool) {
+	parts, _, ok = f.packAt(now, j, model, t, run, counts)
+	return parts, ok
+}
+
+// PodsThatFit returns how many pods of a gang find room now for so long, next to all reservations.
+func (f *Fleet) PodsThatFit(now protocol.Time, j *protocol.Job, model string, run time.Duration) int {
+	_, most, _ := f.packAt(now, j, model, now, run, nil)
+	return most
+}
+
+// packAt is setAt with the most pods that found room.
+func (f *Fleet) packAt(now protocol.Time, j *protocol.Job, model string, t protocol.Time, run time.Duration, counts reservationFilter) (parts []setPart, most int, ok bool) {
 	f.headroomNodes()
 	own, closed := f.reservedNodes(j.ID), canWait(*j) && t < LatestStart(*j, run)
+	if t <= now {
+		run += f.longestWake(now)
+	}
 	type candidate struct {
 		node  int
 		ready protocol.Time
@@ -258,8 +273,7 @@ func (f *Fleet) setAt(now protocol.Time, j *protocol.Job, model string, t protoc
 	for _, x := range all {
 		p.nodes = append(p.nodes, x.node)
 	}
-	parts, _, ok = p.pack()
-	return parts, ok
+	return p.pack()
 }
 
 // earliestGang is earliestStartAndNode for a gang, with the filter of the reservations that counted.
@@ -293,6 +307,7 @@ func (f *Fleet) reserveSet(now protocol.Time, j *protocol.Job, model string, at 
 		held[p.node] = addPods(held[p.node], j, p.component, p.pods)
 	}
 	f.setsOn[j.ID], f.reservedOn[j.ID] = nodes, nodes[0]
+	f.holes[j.ID] = &holeUse{held: f.holeOf(now, j, parts, from).GPUHours}
 	for _, i := range nodes {
 		f.insertReservation(i, reservation{job: held[i], from: from, until: from.Add(run)})
 	}

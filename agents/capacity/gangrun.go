@@ -11,8 +11,12 @@ import (
 // startGang is StartRun for a gang.
 func (f *Fleet) startGang(now protocol.Time, j protocol.Job, w RunConfig, move time.Duration) (*Run, bool) {
 	due, kept := f.ReservedFrom(j.ID)
-	own := f.reservedNodes(j.ID)
+	own, hold := f.reservedNodes(j.ID), f.holes[j.ID]
 	undo := f.CancelReservation(j.ID)
+	if kept {
+		f.starting = j.ID
+		defer func() { f.starting = "" }()
+	}
 	sets := podSets(&j, w.Model)
 	var placed []fgd.SetPlacement
 	try := func(limits []fgd.NodeLimit) (ok bool) {
@@ -40,8 +44,10 @@ func (f *Fleet) startGang(now protocol.Time, j protocol.Job, w RunConfig, move t
 		n := &f.nodes[p.placement.Node]
 		n.wakesAt = max(n.wakesAt, r.Start)
 		f.recordAwake(now, n, &p.Job, r.End)
+		f.noteBackfill(n, p)
 	}
-	f.recordGang(r)
+	f.learnBackfill(hold)
+	f.recordGang(now, r)
 	return r, true
 }
 
@@ -66,10 +72,10 @@ func (r *Run) addPart(node string, p fgd.SetPlacement) {
 }
 
 // recordGang records the run of a gang whose capacity is already taken in the cluster.
-func (f *Fleet) recordGang(r *Run) {
+func (f *Fleet) recordGang(now protocol.Time, r *Run) {
 	f.running[r.Job.ID] = r
 	for _, p := range r.parts {
-		f.recordRun(&f.nodes[p.placement.Node], p)
+		f.recordRun(now, &f.nodes[p.placement.Node], p)
 	}
 }
 
@@ -126,7 +132,7 @@ func (f *Fleet) adoptGang(l protocol.Launch, since protocol.Time) bool {
 	for _, p := range r.parts {
 		p.RunConfig = r.RunConfig
 	}
-	f.recordGang(r)
+	f.recordGang(since, r)
 	return true
 }
 

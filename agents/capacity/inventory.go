@@ -208,7 +208,7 @@ func (f *Fleet) AdoptRun(l protocol.Launch, since protocol.Time) bool {
 	}
 	r := &Run{Job: l.Job, RunConfig: f.adoptedConfig(f.poolOf(f.nodes[i].Model), &l), Start: since, End: since.Add(l.Run), Node: l.Node, placement: p}
 	f.running[l.Job.ID] = r
-	f.recordRun(&f.nodes[i], r)
+	f.recordRun(r.Start, &f.nodes[i], r)
 	return true
 }
 
@@ -227,11 +227,11 @@ func (f *Fleet) adoptedConfig(pool *pool, l *protocol.Launch) RunConfig {
 
 // recordRun records on its node a run, or the part of one, whose capacity is already taken in the
 // cluster, and drops the reservations that it leaves no room for.
-func (f *Fleet) recordRun(n *node, r *Run) {
+func (f *Fleet) recordRun(now protocol.Time, n *node, r *Run) {
 	at, _ := slices.BinarySearchFunc(n.jobs, r, func(x, y *Run) int {
 		return cmp.Or(cmp.Compare(x.End, y.End), strings.Compare(string(x.Job.ID), string(y.Job.ID)))
 	})
 	n.jobs = slices.Insert(n.jobs, at, r)
 	f.changes.appendChange(r.placement.Node)
-	f.dropInfeasible(r.Start, r.placement.Node, "")
+	f.dropInfeasible(now, r.placement.Node, "")
 }

@@ -169,14 +169,22 @@ func (f *Fleet) earliestStartOn(now protocol.Time, i int, j *protocol.Job, at, b
 // running jobs and to others' reservations. Jobs only end and reservations only begin in that
 // span, so it suffices to check t and each beginning.
 func (f *Fleet) hasRoomThroughout(now protocol.Time, i int, j *protocol.Job, t protocol.Time, run time.Duration, counts reservationFilter) bool {
-	if !f.fitsAt(now, i, j, t, counts) {
+	if !f.fitsAt(now, i, j, t, counts) || f.cfg.NoBackfill && f.fillsHole(i, j.ID, t) {
 		return false
 	}
 	keeps, seen := f.nodes[i].reservations, t
+	end, awake := t.Add(run), t.Add(run)
+	if t <= now && len(keeps) > 0 && f.starting != j.ID { // who has a reservation was promised it first
+		awake = end.Add(f.nodes[i].wakeTime(now)) // a run that wakes its node ends later by that
+	}
 	for x := range keeps {
 		k := &keeps[x]
-		if k.from >= t.Add(run) {
+		if k.from >= awake {
 			break // sorted by beginning: so do the rest
+		}
+		// One late node delays a whole gang. Jobs of one pod take each other's places a moment late.
+		if k.from >= end && f.setsOn[k.job.ID] == nil {
+			continue
 		}
 		if k.from > seen && k.job.ID != j.ID {
 			if !f.fitsAt(now, i, j, k.from, counts) {
@@ -186,6 +194,14 @@ func (f *Fleet) hasRoomThroughout(now protocol.Time, i int, j *protocol.Job, t p
 		}
 	}
 	return true
+}
+
+// fillsHole reports whether a job without a reservation would run on node i before one that begins after t.
+func (f *Fleet) fillsHole(i int, id protocol.JobID, t protocol.Time) bool {
+	if _, kept := f.reservedOn[id]; kept || f.starting == id {
+		return false
+	}
+	return slices.ContainsFunc(f.nodes[i].reservations, func(k reservation) bool { return k.from > t })
 }
 
 // fitsAt reports whether node i has capacity for a job at t. A reservation takes whole GPUs, even
@@ -272,12 +288,13 @@ func (f *Fleet) CancelReservation(id protocol.JobID) (undo func()) {
 	if !ok {
 		return func() {}
 	}
-	nodes, set := f.setsOn[id], []int{i}
+	nodes, set, hold := f.setsOn[id], []int{i}, f.holes[id]
 	if nodes != nil {
 		set = nodes
 	}
 	delete(f.reservedOn, id)
 	delete(f.setsOn, id)
+	delete(f.holes, id)
 	before := make([][]reservation, len(set))
 	for k, at := range set {
 		n := &f.nodes[at]
@@ -288,6 +305,9 @@ func (f *Fleet) CancelReservation(id protocol.JobID) (undo func()) {
 	return func() {
 		if f.reservedOn[id] = i; nodes != nil {
 			f.setsOn[id] = nodes
+		}
+		if hold != nil {
+			f.holes[id] = hold
 		}
 		for k, at := range set {
 			f.nodes[at].reservations = before[k]

@@ -108,7 +108,8 @@ func decisionSentences(r history.JobRecord, h history.JobRound, heard bool) []st
 		return []string{"It has not been called in a round yet."}
 	case a != nil:
 		all := append([]string{awardSentence(h)}, whySiteSentences(r, h)...)
-		return append(append(all, whyStartSentences(r, h)...), certificateSentence(h)...)
+		all = append(append(all, whyStartSentences(r, h)...), gangRoomSentences(r, h)...)
+		return append(all, certificateSentence(h)...)
 	case h.Decision.Kind == "award" && h.Decision.Declined.Code == protocol.SiteDecommissioned:
 		return []string{fmt.Sprintf("It was awarded to %s, and taken from it: %s. It waits for its next round.",
 			format.CleanText(h.Decision.Site), ReasonWithNote(h.Decision.Declined))}
@@ -118,7 +119,7 @@ func decisionSentences(r history.JobRecord, h history.JobRound, heard bool) []st
 		return []string{fmt.Sprintf("It was awarded to %s, which declined: %s. It waits for its next round.",
 			format.CleanText(h.Decision.Site), ReasonWithNote(h.Decision.Declined))}
 	case h.Decision.Kind == "hold":
-		return []string{deferSentence(h)}
+		return append([]string{deferSentence(h)}, gangRoomSentences(r, h)...)
 	}
 	return []string{fmt.Sprintf("Round %d, called %s, has not decided yet.", h.Round, sentenceTime(h.Called.At))}
 }

@@ -7,24 +7,23 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// SomeSiteFits reports whether some empty site could run j: a node of it, or for a gang nodes with GPUs
-// of one model.
+// SomeSiteFits reports whether some empty site that may run j could.
 func (s Scenario) SomeSiteFits(j protocol.Job) bool {
-	for _, site := range s.Sites {
-		if len(j.Regions) > 0 && !slices.Contains(j.Regions, site.Name) {
-			continue
-		}
-		models := []string{""}
-		if j.GPUs > 0 {
-			models = modelsOf(site.Nodes)
-		}
-		for _, model := range models {
-			if (j.GPUs == 0 || len(j.Models) == 0 || slices.Contains(j.Models, model)) && siteHolds(site.Nodes, j, model) {
-				return true
-			}
-		}
+	return slices.ContainsFunc(s.Sites, func(site Site) bool {
+		return (len(j.Regions) == 0 || slices.Contains(j.Regions, site.Name)) && site.holds(j)
+	})
+}
+
+// holds reports whether the site could run j if it were empty: on a node, or a gang on nodes with GPUs of one
+// model.
+func (s Site) holds(j protocol.Job) bool {
+	models := []string{""}
+	if j.GPUs > 0 {
+		models = modelsOf(s.Nodes)
 	}
-	return false
+	return slices.ContainsFunc(models, func(model string) bool {
+		return (j.GPUs == 0 || len(j.Models) == 0 || slices.Contains(j.Models, model)) && nodesHold(s.Nodes, j, model)
+	})
 }
 
 // modelsOf returns the GPU models of nodes, each once.
@@ -37,9 +36,9 @@ func modelsOf(nodes []Node) (models []string) {
 	return models
 }
 
-// siteHolds reports whether empty nodes hold j, with GPUs of a model. Of a gang the components with
+// nodesHold reports whether empty nodes hold j, with GPUs of a model. Of a gang the components with
 // the largest pods go first, as agents place them.
-func siteHolds(nodes []Node, j protocol.Job, model string) bool {
+func nodesHold(nodes []Node, j protocol.Job, model string) bool {
 	parts := []protocol.Component{{Pods: 1, GPUs: j.GPUs, CPU: j.CPU, Memory: j.Memory, Share: j.Share}}
 	if j.IsGang() {
 		parts = slices.Clone(j.Pods)

@@ -99,7 +99,7 @@ func (out *Scenario) dealNodeList(s scenarioSpec, sites []int) error {
 			scale, how = 1, "all of it: the jobs want more than 65 % of it"
 		}
 		if larger, widest := out.scaleForGangs(with, scale, sites); larger > scale {
-			scale, how = larger, fmt.Sprintf("so that a site holds a gang of %d GPUs", widest)
+			scale, how = larger, fmt.Sprintf("so that sites hold a gang of %d GPUs", widest)
 		}
 	}
 	kept := sampleNodes(with, scale, len(sites), out.Seed)

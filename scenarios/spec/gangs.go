@@ -137,34 +137,52 @@ func countsText(sizes []int) string {
 	return strings.Join(words, ", ")
 }
 
-// scaleForGangs returns the least part of a list of nodes, from scale on in steps of a tenth, of which some
-// site can hold each gang that the whole list can, and the GPUs of the widest of these.
+// scaleForGangs returns the least part of a list of nodes, from scale on in steps of a tenth, of which as
+// many sites can hold each gang as if the whole list were dealt, and the GPUs of the widest that any can. A
+// gang that a single site barely held would wait for all that runs there.
 func (out *Scenario) scaleForGangs(nodes []trace.TraceNode, scale float64, sites []int) (least float64, widest int) {
-	dealt := func(scale float64) Scenario {
+	dealt := func(scale float64) []Site {
 		trial := Scenario{Seed: out.Seed, Sites: make([]Site, len(out.Sites))}
 		for i := range out.Sites {
 			trial.Sites[i].Nodes = slices.Clone(out.Sites[i].Nodes)
 		}
 		trial.distributeNodes(sampleNodes(nodes, scale, len(sites), out.Seed), sites)
-		return trial
+		return trial.Sites
 	}
-	var gangs []protocol.Job
+	type need struct {
+		job   protocol.Job
+		sites int
+	}
+	var needs []need
 	whole := dealt(1)
-	for i := range out.Jobs {
-		if j := out.Jobs[i]; j.IsGang() {
-			j.Regions = nil // drawn ones are lifted where they leave it no site
-			if whole.SomeSiteFits(j) {
-				gangs, widest = append(gangs, j), max(widest, j.GPUs)
-			}
+	for _, j := range out.Jobs {
+		if !j.IsGang() {
+			continue
+		}
+		n := need{job: j}
+		if n.sites = countFunc(whole, func(s Site) bool { return s.holds(j) }); n.sites > 0 {
+			needs, widest = append(needs, n), max(widest, j.GPUs)
 		}
 	}
 	for ; scale < 1; scale = min(1.1*scale, 1) {
 		trial := dealt(scale)
-		if !slices.ContainsFunc(gangs, func(j protocol.Job) bool { return !trial.SomeSiteFits(j) }) {
+		if !slices.ContainsFunc(needs, func(n need) bool {
+			return n.sites > countFunc(trial, func(s Site) bool { return s.holds(n.job) })
+		}) {
 			break
 		}
 	}
 	return scale, widest
+}
+
+// countFunc returns how many sites a function is true of.
+func countFunc(sites []Site, is func(Site) bool) (n int) {
+	for _, s := range sites {
+		if is(s) {
+			n++
+		}
+	}
+	return n
 }
 
 // noteGangsThatFitNowhere notes how many gangs no site holds even when it is empty. Every policy refuses
