@@ -14,17 +14,19 @@ import (
 // fieldValues are what a field of words may hold, by the name of the field and then by the
 // question; "" is the line for questions that have none of their own.
 var fieldValues = map[string]map[string][]string{
-	"metric":  {"": {"carbon", "energy", "cost"}, "bill": {"carbon", "energy", "cost", "paid"}, "top": {"carbon", "energy", "cost", "wait", "run"}, "policies": {"carbon", "energy", "cost", "wait", "late"}},
-	"by":      {"": {"site", "tenant", "hour"}},
-	"then":    {"": {"site", "tenant", "hour"}},
-	"pick":    {"": {"most", "least"}, "bill": {"most", "least", "share"}, "late": {"most", "least", "share"}, "waits": {"median", "p95"}},
+	"metric":  {"": {"carbon", "energy", "cost"}, "bill": {"carbon", "energy", "cost", "paid"}, "measure": measureMetrics, "top": {"carbon", "energy", "cost", "wait", "run"}, "policies": {"carbon", "energy", "cost", "wait", "late"}},
+	"by":      {"": {"site", "tenant", "hour"}, "measure": measureSplits},
+	"then":    {"": {"site", "tenant", "hour"}, "measure": measureSplits},
+	"pick":    {"": {"most", "least"}, "bill": {"most", "least", "share"}, "measure": {"most", "least", "share"}, "late": {"most", "least", "share"}, "waits": {"median", "p95"}},
 	"per":     {"": {"job", "gpu-hour", "kwh"}},
 	"bounded": {"": {"wait", "run", "gpus", "carbon", "energy", "cost", "paid", "late"}, "pending": {"wait", "gpus"}},
 	"bound":   {"": boundNames},
 	"state":   {"": jobStates},
+
+	"event": {"": measureEvents}, "statistic": {"": measureStatistics},
 }
 
-var boundNames = []string{"more", "less", "at-least", "at-most"}
+var boundNames = []string{"more", "less", "at-least", "at-most", "exactly"}
 
 // valuesOf returns what a field of words may hold in a question.
 func valuesOf(field, ask string) []string {
@@ -108,6 +110,8 @@ func (q Query) WithDefaults() Query {
 		if q.To == 0 {
 			q.Within = cmp.Or(q.Within, 24*time.Hour)
 		}
+	case "measure":
+		return q.withMeasureDefaults()
 	case "best-start":
 		q.Within = cmp.Or(q.Within, 24*time.Hour)
 	}
@@ -139,11 +143,16 @@ func (q Query) Check() error {
 	if err := q.checkOperators(); err != nil {
 		return err
 	}
+	if q.Ask == "measure" {
+		if err := q.checkMeasure(); err != nil {
+			return err
+		}
+	}
 	return q.checkBounds()
 }
 
 // listedKinds are what a bound measures of what a question lists; "" is what its metric measures.
-var listedKinds = map[string]string{"intensity": "intensity", "price": "price", "power": "power", "utilization": "share", "free": "gpus", "jobs": "jobs", "late": "jobs"}
+var listedKinds = map[string]string{"intensity": "intensity", "price": "price", "price-hours": "price", "intensity-hours": "intensity", "power": "power", "utilization": "share", "free": "gpus", "jobs": "jobs", "late": "jobs"}
 
 // checkOperators returns which operators of a query do not go together.
 func (q Query) checkOperators() error {

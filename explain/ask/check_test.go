@@ -118,10 +118,12 @@ func drawQuery(t *rapid.T) (q Query) {
 		case "policies":
 			q.Policies = rapid.SampledFrom([][]string{{"auction"}, {"auction", "home-fifo"}}).Draw(t, "policies")
 		case "metric":
-			q.Metric = rapid.SampledFrom([]string{"carbon", "energy", "cost", "paid", "wait", "entropy"}).Draw(t, "metric")
+			q.Metric = rapid.SampledFrom([]string{"carbon", "energy", "cost", "paid", "wait", "run", "gpu-hours", "entropy"}).Draw(t, "metric")
 		case "by":
-			q.By = rapid.SampledFrom([]string{"site", "tenant", "hour", "job"}).Draw(t, "by")
-		case "then", "per", "bounded", "state":
+			q.By = rapid.SampledFrom([]string{"site", "tenant", "hour", "job", "model"}).Draw(t, "by")
+		case "where":
+			q.Where = rapid.SampledFrom([][]string{{"late"}, {"at-home", "urgent"}, {"unfinished"}}).Draw(t, "where")
+		case "then", "per", "bounded", "state", "event", "statistic":
 			x.valueIn(&q).SetString(rapid.SampledFrom(valuesOf(x.name, q.Ask)).Draw(t, x.name))
 		case "bound":
 			q.Bound = rapid.SampledFrom(boundNames).Draw(t, "bound")

@@ -1,21 +1,49 @@
 package ask
 
 import (
-	"cmp"
-	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // A Conversation parses questions that may refer to the ones before them. The query of such
 // a question holds in full what it refers to. The zero Conversation has no earlier question.
 type Conversation struct {
-	last     Query    // the last query that was answered
-	target   Query    // the job or decision that was named last
-	place    string   // the one site that the last answer was about
-	readings []string // the readings that the last clarification offered
+	last     Query            // the last query that was answered
+	target   Query            // the job or decision that was named last
+	place    string           // the one site that the last answer was about
+	rows     []protocol.JobID // that the last answer listed
+	readings []string         // the readings that the last clarification offered
+}
+
+// SetRows sets the jobs that the last answer listed, in order. One that stands alone or is ranked first is the one
+// that a question without a job is about.
+func (t *Conversation) SetRows(rows []protocol.JobID) {
+	if t.rows = rows; len(rows) == 1 || len(rows) > 0 && t.last.Number != 0 {
+		t.target = Query{Job: rows[0]}
+	}
+}
+
+// rowWords name a row of the last answer.
+var rowWords = regexp.MustCompile(`(?i)\b(?:the )?(first|second|third|last)(?: (?:one|job|of (?:them|those)))+\b`)
+
+// replaceRow replaces "the first one" by the job that stands there in the last answer.
+func (t *Conversation) replaceRow(question string) string {
+	at := rowWords.FindStringSubmatchIndex(question)
+	if at == nil || len(t.rows) == 0 {
+		return question
+	}
+	n := slices.Index([]string{"first", "second", "third"}, strings.ToLower(question[at[2]:at[3]]))
+	if n >= len(t.rows) {
+		return question
+	} else if n < 0 {
+		n = len(t.rows) - 1
+	}
+	return question[:at[0]] + Query{Job: t.rows[n]}.targetWords() + question[at[1]:]
 }
 
 // SetPlace sets the site that "there" means: the one that the last answer was about; "" is none.
@@ -57,6 +85,7 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 			return q, nil, nil
 		}
 	}
+	question = t.replaceRow(question)
 	if text, ok := t.replaceThere(question); ok {
 		q, typos, back := t.ParseQuestion(l, text)
 		return t.withLastTime(q), typos, back
@@ -67,6 +96,9 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 	p, _ := findPointer(question)
 	several := slices.Contains(pluralPointers, p.word)
 	if q, ok := t.parseChange(l, question); ok && !several {
+		return q, nil, nil
+	}
+	if q, ok := t.composeOn(l, question); ok {
 		return q, nil, nil
 	}
 	if q, typos, ok := t.parseWithPointer(l, question); ok {
@@ -151,6 +183,11 @@ func (t *Conversation) applyShare(l *Parser, question string) (Query, bool) {
 	if r.takeOperators(l, l.index.operatorTokens(question)); r.query.Pick != "share" {
 		return Query{}, false
 	}
+	if ranked := t.last.Pick == "most" || t.last.Pick == "least"; ranked && t.last.By == "site" && t.place != "" {
+		before := t.last
+		defer func() { t.last = before }()
+		t.last.By, t.last.Pick, t.last.Site = "", "", t.place
+	}
 	return t.applyChange(l, question)
 }
 
@@ -186,7 +223,7 @@ func containsAnyWord(question string, words []string) bool {
 func (t *Conversation) pointerTargets(p pointer) (all []string) {
 	q := t.last
 	if slices.Contains(pluralPointers, p.word) {
-		if q.Ask == "jobs" {
+		if q.Ask == "jobs" && q.Bounded+q.State+q.Model == "" {
 			all = append(all, "jobs"+q.optionalWords("site")+q.optionalWords("tenant"))
 		}
 		return all
@@ -239,117 +276,6 @@ func replacePronoun(question string, target Query) (string, bool) {
 		}
 	}
 	return question, false
-}
-
-// parseChange parses a question that names only what differs from the last one:
-// another time, site, tenant, job, metric or split. The whole has to be a
-// question that is read as itself.
-func (t *Conversation) parseChange(l *Parser, question string) (Query, bool) {
-	low := strings.ToLower(question)
-	i := slices.IndexFunc(changeMarkers, func(m string) bool { return strings.HasPrefix(low, m+" ") })
-	if t.last.Ask == "" || i < 0 {
-		return Query{}, false
-	}
-	return t.applyChange(l, question[len(changeMarkers[i])+1:])
-}
-
-// applyChange sets the fields that a few words name in the last query. It returns false if
-// one of the words has no field in that query.
-func (t *Conversation) applyChange(l *Parser, words string) (Query, bool) {
-	r := &reading{}
-	tokens := r.takeOperators(l, l.index.operatorTokens(words))
-	if by, ok := r.laterOrEarlier(tokens); ok && (t.last.At != 0 || t.last.To != 0) {
-		q := t.last
-		q.shiftTime(by)
-		return q, q.Check() == nil
-	}
-	if back := r.readTokens(l, tokens); t.last.Ask == "" || back != nil || len(r.unknown) > 0 || len(r.numbers) > 1 || r.concepts.countConcepts(quantityConcepts) > 1 || r.concepts.countConcepts(splitConcepts) > 1 {
-		return Query{}, false // of two, one would be dropped
-	}
-	q := t.last
-	q.takeOperatorsOf(r.query)
-	for _, word := range r.concepts {
-		if !applyWord(&q, l, word, r) {
-			return Query{}, false
-		}
-	}
-	at, from, to, ok := r.times.timeWindow(l)
-	if !ok || r.times.isTwoTimes(words) {
-		return Query{}, false
-	}
-	if at != 0 || to != 0 {
-		q.At, q.From, q.To = at, from, to
-	}
-	again, _, back := l.ParseQuestion(q.String())
-	return q, back == nil && reflect.DeepEqual(again, q) && q.String() != t.last.String()
-}
-
-// takeOperatorsOf sets the operators that another query has.
-func (q *Query) takeOperatorsOf(x Query) {
-	for _, f := range queryFields {
-		if f.operator && f.isSet(&x) {
-			f.valueIn(q).Set(f.valueIn(&x))
-		}
-	}
-}
-
-// applyWord sets the field that one word names in a query; false if it names none.
-func applyWord(q *Query, l *Parser, word []string, r *reading) bool {
-	if slices.Contains(word, "now") {
-		q.At = 0
-		return q.To == 0
-	}
-	for _, c := range word {
-		switch c {
-		case "_", "which":
-			return true
-		case "SITE":
-			q.Site = r.query.Site
-			return true
-		case "TENANT":
-			q.Tenant = r.query.Tenant
-			return true
-		case "JOB", "DEC":
-			q.Job, q.Decision = r.query.Job, r.query.Decision
-			return true
-		case "POLICY":
-			q.Policies = r.query.Policies
-			return true
-		case "NUM":
-			q.Number = r.numbers[len(r.numbers)-1]
-			return true
-		case "DUR":
-			q.Long = cmp.Or(r.query.Long, q.Long)
-			return true
-		case "carbon", "energy", "cost":
-			q.Metric = c
-			return true
-		case "most", "least":
-			if q.Pick == "most" || q.Pick == "least" {
-				q.Pick = c
-				return true
-			}
-		case "bysite", "bytenant", "byhour":
-			q.By = c[2:]
-			return true
-		case "daybefore":
-			if q.At == 0 && q.To == 0 {
-				q.From, q.To = l.Today, l.Today.Add(24*time.Hour)
-			}
-			q.shiftTime(-24 * time.Hour)
-			return true
-		}
-	}
-	return len(word) == 0
-}
-
-// shiftTime moves the instant or the window of a query.
-func (q *Query) shiftTime(by time.Duration) {
-	if q.At != 0 {
-		q.At = q.At.Add(by)
-	} else {
-		q.From, q.To = q.From.Add(by), q.To.Add(by)
-	}
 }
 
 // A pointer is a word of a question that refers to something in an earlier question.

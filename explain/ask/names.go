@@ -26,7 +26,7 @@ type nameIndex struct {
 
 // aliases are what people call policies. An answer says which policy was read.
 var aliases = map[string][]string{
-	"home-fifo": {"first-come-first-served", "first come first served", "fcfs", "fifo"}, "geo-greedy": {"greedy", "greedy policy"},
+	"home-fifo": {"first-come-first-served", "first come first served", "fcfs", "fifo", "simple policy", "home policy", "home one", "everything at home"}, "geo-greedy": {"greedy", "greedy policy"},
 	"k8s-least-allocated": {"kubernetes"}, "priority-order": {"ack one"},
 }
 
@@ -42,8 +42,23 @@ func newNameIndex(run RunContext) *nameIndex {
 		x.names[key] = append(x.names[key], knownName{kind, name})
 		x.longest = max(x.longest, len(key))
 	}
+	parts := make(map[string][]string)
 	for _, s := range run.Sites {
 		add(strings.ToLower(s), ofSite, s)
+		said := strings.FieldsFunc(strings.ToLower(s), func(c rune) bool { return c == '-' || c == '_' })
+		if spaced := strings.Join(said, " "); spaced != strings.ToLower(s) {
+			parts[spaced] = append(parts[spaced], s)
+			for _, part := range said {
+				parts[part] = append(parts[part], s)
+			}
+		}
+	}
+	for _, part := range slices.Sorted(maps.Keys(parts)) { // "hydro" for hydro-north
+		_, known := slices.BinarySearch(english.vocabulary, part)
+		known = known && !slices.Equal(english.phrases[part], []string{"rulewords"})
+		if of := parts[part]; len(of) == 1 && len(part) > 3 && !known && !isTimeWord(part) && len(x.names[part]) == 0 && !english.distinct[part] {
+			add(part, ofSite, of[0])
+		}
 	}
 	for _, t := range run.Tenants {
 		add(strings.ToLower(t), ofTenant, t)
@@ -55,6 +70,9 @@ func newNameIndex(run RunContext) *nameIndex {
 	slices.Sort(policies)
 	for _, p := range slices.Compact(policies) {
 		add(strings.ToLower(p), ofPolicy, p)
+		if spaced := strings.ReplaceAll(p, "-", " "); spaced != p {
+			add(spaced, ofPolicy, p)
+		}
 		for _, other := range aliases[p] {
 			add(other, ofPolicy, p)
 		}

@@ -44,7 +44,7 @@ var quantityVerbs = map[string]string{
 var baseVerbs = strings.Fields("waiting queued pending late overdue")
 
 // kindOfQuantity is what the unit of a bound of each quantity measures.
-var kindOfQuantity = map[string]string{"wait": "time", "run": "time", "late": "time", "carbon": "carbon", "energy": "energy", "cost": "cost", "paid": "cost", "gpus": "gpus"}
+var kindOfQuantity = map[string]string{"wait": "time", "run": "time", "late": "time", "slack": "time", "carbon": "carbon", "energy": "energy", "cost": "cost", "paid": "cost", "gpus": "gpus"}
 
 var (
 	moneyBefore = regexp.MustCompile(`[$€] ?([0-9][0-9.,]*[0-9]|[0-9])`)
@@ -114,6 +114,7 @@ func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
 			}
 		case (kind == "most" || kind == "least") && r.query.By == "":
 			r.query.Pick, r.query.By, taken = kind, value, true
+		case kind == "state" && i > 0 && x.low[i-1] == "not":
 		case kind == "state" && r.query.State == "" && !x.namesA(ofAJob):
 			r.query.State, taken = value, true
 			x.dropWords("now currently") // a state without a time is that of now
@@ -181,11 +182,18 @@ func (x *operatorReader) takeModel(i int) bool {
 		low := strings.ToLower(m)
 		return x.tokens[i].low == low || !x.tokens[i].quoted && x.low[i] == low+"s"
 	})
-	if k < 0 || len(x.tokens[i].names) > 0 || x.query.Model != "" {
+	if k < 0 || len(x.tokens[i].names) > 0 || x.query.Model != "" && x.query.By != "" {
 		return false
 	}
+	if x.query.Model != "" && x.query.Model != x.l.Models[k] { // two are compared
+		x.query.Model, x.query.By = "", "model"
+		x.gone[i] = true
+		return true
+	}
 	x.query.Model = x.l.Models[k]
-	x.imply("gpus")
+	if !x.hasWord(jobNouns[:6]) {
+		x.imply("gpus")
+	}
 	x.gone[i] = true
 	if i > 0 && (x.low[i-1] == "model" || x.low[i-1] == "models") {
 		x.gone[i-1] = true
@@ -228,13 +236,16 @@ func (x *operatorReader) takeBound(i, n int, bound string) bool {
 	}
 	end := i + n + used
 	sites := x.hasWord(groupNouns)
-	ofJobs := kind != "jobs" && !slices.Contains([]string{"intensity", "price", "power", "share"}, kind) && x.hasWord(jobNouns) &&
-		!(sites && !x.hasWord(jobNouns[:6])) && !(kind == "gpus" && x.hasWord(strings.Fields("free idle available left spare")))
+	ofJobs := kind != "jobs" && !slices.Contains([]string{"intensity", "price", "power", "share"}, kind) && (kind == "time" || x.hasWord(jobNouns) && !(sites && !x.hasWord(jobNouns[:6]))) &&
+		!(kind == "gpus" && x.hasWord(strings.Fields("free idle available left spare")))
 	switch {
 	case ofJobs:
-		if !x.takeQuantity(i, end, kind) {
+		if !x.takeQuantity(i, end, kind) && x.hasWord(jobNouns) {
 			return false
 		}
+	case kind == "cost" && x.namesA(ofSite) && x.hasWord(strings.Fields("when ever hours")):
+		kind, value = "price", value/1000 // "when was oslo over 100 bucks"
+		x.imply(kind)
 	case kind == "carbon" && sites && value < 5_000_000 && !x.hasWord(strings.Fields("emit emits emitted carbon co2 emissions")):
 		kind = "intensity" // "sites above 300 g"
 		fallthrough
@@ -242,6 +253,9 @@ func (x *operatorReader) takeBound(i, n int, bound string) bool {
 		x.imply(kind)
 	case kind == "share":
 		x.imply("utilization")
+	}
+	if kind == "carbon" && end < len(x.low) && slices.Contains(strings.Fields("co2 co2e carbon emissions"), x.low[end]) {
+		end++ // "over 1 kg CO2"
 	}
 	x.query.Bound, x.query.Amount = bound, formatAmount(value, kind)
 	x.take(i, end)
@@ -265,10 +279,13 @@ func (x *operatorReader) takeQuantity(i, end int, kind string) bool {
 		quantity = "wait"
 		x.take(end, end+2)
 	case quantity != "":
-	case strings.HasPrefix(rest, "late") || strings.HasPrefix(rest, "overdue") || kind == "time" && x.hasWord([]string{"late", "overdue"}):
+	case strings.HasPrefix(rest, "late") || strings.HasPrefix(rest, "overdue") || kind == "time" && x.hasWord([]string{"late", "overdue"}) && x.low[i] != "longer" && x.low[i] != "shorter":
 		quantity = "late"
-	case strings.HasPrefix(rest, "waiting") || strings.HasPrefix(rest, "in the queue"):
+	case strings.HasPrefix(rest, "waiting") || strings.HasPrefix(rest, "in the queue") || strings.HasPrefix(rest, "in queue"):
 		quantity = "wait"
+		if at := slices.Index(x.low[end:], "queue"); at >= 0 {
+			x.take(end, end+at+1)
+		}
 	}
 	if quantity == "energy" || quantity == "cost" || quantity == "" { // "used 8 GPUs"
 		for _, q := range []string{"carbon", "energy", "cost", "gpus"} {
@@ -352,7 +369,7 @@ func (r *reading) takeSplits() {
 			r.query.Pick = word[0]
 			return true
 		}
-		i := slices.IndexFunc(word, func(c string) bool { return c == "bysite" || c == "bytenant" || c == "byhour" })
+		i := slices.IndexFunc(word, func(c string) bool { return strings.HasPrefix(c, "by") && slices.Contains(measureSplits, c[2:]) })
 		if i < 0 || r.query.Then != "" || r.query.By == word[i][2:] {
 			return false
 		}
@@ -372,6 +389,6 @@ func (r *reading) takesOperators(ask string) bool {
 		return false
 	}
 	return !r.operators || ok && !slices.ContainsFunc(queryFields, func(x queryField) bool {
-		return x.operator && x.isSet(&r.query) && (!f.takesField(x) || x.name == "pick" && !slices.Contains(valuesOf("pick", ask), r.query.Pick))
+		return x.operator && x.isSet(&r.query) && (!f.takesField(x) || len(valuesOf(x.name, ask)) > 0 && x.name != "state" && !slices.Contains(valuesOf(x.name, ask), x.valueIn(&r.query).String()))
 	})
 }

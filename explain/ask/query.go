@@ -24,11 +24,11 @@ type Query struct {
 	Other    string         `json:"other,omitempty" ask:"{other} {and}"` // a second site
 	Tenant   string         `json:"tenant,omitempty" ask:"subject tenant"`
 	Policies []string       `json:"policies,omitempty" ask:"subject policies"`
-	Metric   string         `json:"metric,omitempty" ask:"{metric} {bill} metric"` // "carbon", "energy", "cost", "wait"; "" is all
-	By       string         `json:"by,omitempty" ask:"operator by"`                // "site", "tenant", "job", "hour"
-	Pick     string         `json:"pick,omitempty" ask:"operator {pick} pick"`     // "most", "least", "share", "mean", "p95", "median", "count"
-	Then     string         `json:"then,omitempty" ask:"operator then"`            // a second split, as By
-	Per      string         `json:"per,omitempty" ask:"operator per"`              // "job", "gpu-hour", "kwh": a sum is divided by these
+	Metric   string         `json:"metric,omitempty" ask:"{metric} {bill} {measure} metric"` // "carbon", "energy", "cost", "wait"; "" is all
+	By       string         `json:"by,omitempty" ask:"operator {measure} by"`                // "site", "tenant", "job", "hour"
+	Pick     string         `json:"pick,omitempty" ask:"operator {pick} {measure} pick"`     // "most", "least", "share", "mean", "p95", "median", "count"
+	Then     string         `json:"then,omitempty" ask:"operator {measure} then"`            // a second split, as By
+	Per      string         `json:"per,omitempty" ask:"operator {measure} per"`              // "job", "gpu-hour", "kwh": a sum is divided by these
 
 	ExceptSites   []string `json:"except_sites,omitempty" ask:"subject operator except"` // left out; sorted
 	ExceptTenants []string `json:"except_tenants,omitempty" ask:"subject operator except"`
@@ -38,9 +38,12 @@ type Query struct {
 	Amount        string   `json:"amount,omitempty" ask:"subject operator bound"`    // than which: "2 h", "10 kWh"; see [ParseAmount]
 	State         string   `json:"state,omitempty" ask:"subject operator state"`     // of jobs: "running", "done", ...
 	Model         string   `json:"model,omitempty" ask:"subject operator model"`     // of GPUs
+	Where         []string `json:"where,omitempty" ask:"subject operator {measure}"` // what each job has to be; sorted
+	Event         string   `json:"event,omitempty" ask:"operator {measure}"`         // of jobs that the time is of: "arrived", "started", "ended", "ran"
+	Statistic     string   `json:"statistic,omitempty" ask:"operator {measure}"`     // of Metric: "mean", "median", "p95", "total"
 	Term          string   `json:"term,omitempty" ask:"subject {term}"`              // of docs/glossary.md
 
-	Number int64         `json:"number,omitempty" ask:"{number} number"` // of GPUs, of rows, or dollars per tonne
+	Number int64         `json:"number,omitempty" ask:"{number} {measure} number"` // of GPUs, of rows, or dollars per tonne
 	Long   time.Duration `json:"long_ns,omitempty" ask:"{long}"`
 	Within time.Duration `json:"within_ns,omitempty" ask:"{ahead}"`
 	At     protocol.Time `json:"at,omitempty" ask:"subject time"` // zero: the end of the record
@@ -63,7 +66,7 @@ func (q Query) String() string {
 	b.WriteString(strings.NewReplacer(
 		"{target}", q.targetWords(), "{site}", QuoteName(q.Site), "{other}", QuoteName(q.Other), "{tenant}", QuoteName(q.Tenant),
 		"{number}", fmt.Sprint(q.Number), "{long}", minuteWords(q.Long), "{ahead}", wordsIf(q.Within != 0, " in the next ", minuteWords(q.Within)), "{and}", wordsIf(q.Other != "", " and site ", QuoteName(q.Other)),
-		"{metric}", q.Metric, "{pick}", cmp.Or(q.Pick, "average"), "{bill}", cmp.Or(q.Metric, "bill"), "{term}", QuoteName(q.Term),
+		"{metric}", q.Metric, "{pick}", cmp.Or(q.Pick, "average"), "{bill}", cmp.Or(q.Metric, "bill"), "{term}", QuoteName(q.Term), "{measure}", q.measureWords(),
 	).Replace(form.text))
 	for _, part := range strings.Fields(form.parts) {
 		b.WriteString(q.optionalWords(part))

@@ -99,7 +99,8 @@ func (l *Parser) parseWithOrWithout(question string, correct bool) (Query, []Typ
 	if back == nil && !mayNarrow || back != nil && tooLong(question) != nil {
 		return q, typos, back
 	}
-	if q, typos, other := parse(question, true); other == nil && (back != nil || q.State+q.Model != "") {
+	refused := back != nil && back.Kind == "refused"
+	if q, typos, other := parse(question, true); other == nil && (back != nil || q.State+q.Model != "") && !(refused && q.Ask == "measure") {
 		return q, typos, nil
 	}
 	return q, typos, back
@@ -131,6 +132,10 @@ func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) 
 		return Query{}, back
 	}
 	r.hasAnd = strings.Contains(question, ",")
+	if words, n, ok := readQuoted(strings.TrimPrefix(question, "measure ")); ok && strings.HasPrefix(question, "measure ") && r.query.readMeasure(words) {
+		question = question[len("measure ")+n:]
+		r.imply("MEASURE")
+	}
 	if r.tokens = l.index.splitTokens(question); r.operators {
 		r.tokens = r.takeOperators(l, l.index.operatorTokens(question))
 	}
@@ -153,12 +158,9 @@ func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) 
 		}
 		return Query{}, l.unknownWords(r.unknown)
 	}
+	r.concepts = append(r.concepts, r.implied...)
 	if r.operators {
-		r.concepts = append(r.concepts, r.implied...)
 		r.takeSplits()
-		if !slices.ContainsFunc(queryFields, func(x queryField) bool { return x.operator && x.isSet(&r.query) }) {
-			return Query{}, unclearText("The question has no operators.") // and is read without
-		}
 	}
 	at, from, to, ok := r.times.timeWindow(l)
 	if !ok || r.times.isTwoTimes(question) {
@@ -170,9 +172,34 @@ func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) 
 	} else if to != 0 {
 		r.concepts = append(r.concepts, []string{"WIN"})
 	}
-	q, back := l.chooseQuery(r)
+	q, back := l.chooseOrCompose(r)
 	if back == nil {
 		back = l.checkPointer(question, q)
+	}
+	return q, back
+}
+
+// chooseOrCompose returns the one query that the rules read, or else, with operators, what the words compose.
+func (l *Parser) chooseOrCompose(r *reading) (Query, *Clarification) {
+	switch has := slices.ContainsFunc(queryFields, func(x queryField) bool { return x.operator && x.isSet(&r.query) }); {
+	case r.concepts.hasConcept("MEASURE"):
+		if !r.operators {
+			return Query{}, unclearText("The words of operators are not read.")
+		}
+		q := r.query
+		q.Ask = "measure"
+		return q.WithDefaults(), nil
+	case r.operators && !has:
+		if q, ok := l.composeQuery(r, Query{}); ok && len(r.phraseLimits) == 0 {
+			return q, nil
+		}
+		return Query{}, unclearText("The question has no operators.") // and is read without
+	}
+	q, back := l.chooseQuery(r)
+	if back != nil && back.Kind != "refused" && r.operators && len(r.phraseLimits) == 0 {
+		if m, ok := l.composeQuery(r, Query{}); ok {
+			return m, nil
+		}
 	}
 	return q, back
 }

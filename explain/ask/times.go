@@ -17,8 +17,12 @@ type timeWords struct {
 	lookback time.Duration // "in the last 3 hours"
 	spans    []time.Duration
 	part     *dayPart
-	dash     bool // "12:00-14:00"
+	dash     bool   // "12:00-14:00"
+	half     string // "before" or "after" the one instant
 }
+
+// halves are words before a time that make it an end of a window.
+var halves = map[string]string{"before": "before", "until": "before", "till": "before", "after": "after", "since": "after"}
 
 // A dayPart is a part of the day, by the clock.
 type dayPart struct{ from, to time.Duration }
@@ -139,6 +143,18 @@ func (w *timeWords) readTime(l *Parser, words []string) int {
 	first := words[0]
 	if n := w.readTimeOfDay(l, words); n > 0 {
 		return n
+	}
+	if half := halves[first]; half != "" && len(words) > 1 && w.half == "" {
+		n, before := w.readTime(l, words[1:]), len(w.instants)
+		if h, ok := parseNumber(words[1]); n == 0 && ok && h <= 24 && (len(words) == 2 || timeUnit(words[2]) == 0) {
+			w.instants, n = append(w.instants, instant{clock: time.Duration(h) * time.Hour}), 1
+			before = 0
+		}
+		if n > 0 && len(w.instants) == 1 && before <= 1 {
+			w.half = half
+			return n + 1
+		}
+		return 0
 	}
 	if slices.Contains([]string{"last", "past"}, first) {
 		if len(words) > 1 && timeUnit(words[1]) > 0 {
@@ -293,6 +309,16 @@ func (w *timeWords) timeWindow(l *Parser) (at, from, to protocol.Time, ok bool) 
 			to = to.Add(24 * time.Hour)
 		}
 		return 0, from, to, from < to
+	case len(w.instants) == 1 && w.half == "before":
+		at = fix(w.instants[0])
+		return 0, at.Floor(24 * time.Hour), at, at.Floor(24*time.Hour) < at
+	case len(w.instants) == 1 && w.half == "after":
+		at = fix(w.instants[0])
+		return 0, at, at.Floor(24 * time.Hour).Add(24 * time.Hour), true
+	case w.half != "":
+		return 0, 0, 0, false
+	case len(w.instants) == 1 && w.instants[0] == (instant{}) && len(w.days) == 0 && day.Add(24*time.Hour) <= l.Last:
+		return day.Add(24 * time.Hour), 0, 0, true // of the day, its end
 	case len(w.instants) == 1:
 		return fix(w.instants[0]), 0, 0, true
 	case len(w.days) == 2:

@@ -167,7 +167,7 @@ func (x *nameIndex) longestAt(s, prev string) int {
 			continue
 		}
 		found, kind := x.names[strings.ToLower(s[:n])], nouns[prev]
-		if len(found) > 0 && (len(x.findName(s[:n], kind)) > 0 && kind != "" || found[0].kind == ofPolicy || !x.isOrdinaryText(s[:n])) {
+		if len(found) > 0 && (len(x.findName(s[:n], kind)) > 0 && kind != "" || found[0].kind == ofPolicy || found[0].kind == ofSite && !strings.EqualFold(found[0].name, s[:n]) || !x.isOrdinaryText(s[:n])) {
 			return n
 		}
 	}

@@ -22,19 +22,19 @@ var evaluators = map[string]evaluator{
 	"bill": (*Dataset).answerBill, "top": (*Dataset).answerTopJobs, "mix": (*Dataset).answerEnergyMix, "summary": (*Dataset).answerSummary,
 	"brief": (*Dataset).answerBrief, "no-day-before": (*Dataset).answerDayBefore,
 	// Sites at a time, and the hours ahead.
-	"intensity": (*Dataset).answerGrid, "price": (*Dataset).answerGrid, "greenest": (*Dataset).answerGrid, "cheapest": (*Dataset).answerGrid, "dirtiest": (*Dataset).answerGrid,
+	"price-hours": (*Dataset).answerGridHours, "intensity-hours": (*Dataset).answerGridHours, "intensity": (*Dataset).answerGrid, "price": (*Dataset).answerGrid, "greenest": (*Dataset).answerGrid, "cheapest": (*Dataset).answerGrid, "dirtiest": (*Dataset).answerGrid,
 	"free": (*Dataset).answerFreeGPUs, "block": (*Dataset).answerLargestBlock, "fit": (*Dataset).answerFit, "power": (*Dataset).answerPower, "report": (*Dataset).answerLastReport,
 	"utilization": (*Dataset).answerUtilization, "no-fragments": (*Dataset).answerFragments, "outages": (*Dataset).answerOutages,
 	"best-hour": (*Dataset).answerBestHour, "best-price": (*Dataset).answerBestHour, "best-start": (*Dataset).answerBestStart,
 	"forecast": (*Dataset).answerForecast, "forecast-error": (*Dataset).answerForecastError,
 	// Many jobs.
-	"late": (*Dataset).answerLateJobs, "waits": (*Dataset).answerWaits, "pending": (*Dataset).answerPendingJobs, "jobs": (*Dataset).answerCount, "stuck": (*Dataset).answerStuckJobs,
+	"measure": (*Dataset).answerMeasure, "late": (*Dataset).answerLateJobs, "waits": (*Dataset).answerWaits, "pending": (*Dataset).answerPendingJobs, "jobs": (*Dataset).answerCount, "stuck": (*Dataset).answerStuckJobs,
 	"shares": (*Dataset).answerShares, "pauses": (*Dataset).answerPauses, "no-preemption": (*Dataset).answerPreemptions, "no-priority": (*Dataset).answerPriority, "overflow": (*Dataset).answerOverflow,
 	// The market, its rounds and its rules.
 	"weights": (*Dataset).answerWeights, "bid-error": (*Dataset).answerBidError, "silent": (*Dataset).answerSilentSites, "activity": (*Dataset).answerActivity, "reneges": (*Dataset).answerReneges,
 	"no-arbitration": (*Dataset).answerArbitration, "no-policy-log": (*Dataset).answerPolicyLog, "no-rule": (*Dataset).answerRuleByID, "no-quota": (*Dataset).answerQuotas,
 	// One job.
-	"held": (*Dataset).answerHeld, "where": (*Dataset).answerWhere, "decision": (*Dataset).answerDecision, "times": (*Dataset).answerTimes, "waited": (*Dataset).answerWaited,
+	"held": (*Dataset).answerHeld, "where": (*Dataset).answerWhere, "decision": (*Dataset).answerDecision, "times": (*Dataset).answerTimes, "facts": (*Dataset).answerFacts, "waited": (*Dataset).answerWaited,
 	"offers": (*Dataset).answerOffers, "offer-count": (*Dataset).answerOffers, "unable": (*Dataset).answerUnableSites, "history": (*Dataset).answerHistory, "advice": (*Dataset).answerAdvice, "ahead": (*Dataset).answerAhead,
 	"why": (*Dataset).answerWhy, "why-not": (*Dataset).answerWhyNot, "why-not-home": (*Dataset).answerWhyNotHome,
 	"why-not-greenest": whyNotBest("least carbon", func(p history.PricedOption) int64 { return int64(p.Carbon) }),

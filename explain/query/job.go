@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,18 @@ func (m jobCase) jobName() Part          { return namePart(m.job.Job.ID) }
 func (m jobCase) statePart() Part        { return recordedText(m.state) }
 func (m jobCase) arrivalFigure() Figure  { return jobValue(m, "arrival", m.job.Job.Arrival) }
 func (m jobCase) deadlineFigure() Figure { return jobValue(m, "deadline", m.job.Job.Deadline) }
+
+// answerFacts says whose a job is, what it asks for and got, and its times.
+func (l *Dataset) answerFacts(q ask.Query) Result {
+	r, m := l.answerTimes(q), l.caseOf(q)
+	j, got := m.job.Job, Part(plainText(""))
+	if model := modelOf(m.job); model != "" {
+		got = newSentence(", and got %s", namePart(model))
+	}
+	first := newSentence("Job %s of %s asks for %s%s; its home is %s, its urgency %s.", m.jobName(), namePart(cmp.Or(j.Tenant, "no tenant")), m.sizePart(), got, namePart(cmp.Or(j.Home, "no site")), plainText(j.Urgency.String()))
+	r.Sentences = append([]Sentence{first}, r.Sentences...)
+	return r
+}
 
 // describeAccepted says that a site accepted a job of which no start is known.
 func (r *Result) describeAccepted(m jobCase) {

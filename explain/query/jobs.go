@@ -192,7 +192,15 @@ type jobTally struct {
 
 // answerCount counts jobs by state, and by tenant or site if the question splits them.
 func (l *Dataset) answerCount(q ask.Query) (r Result) {
-	r.assumeWindow(l, q, "jobs count that arrived in that time; UTC")
+	counts := "jobs count that arrived in that time; UTC"
+	if q.State != "" {
+		counts = "jobs count that came to that state in that time; UTC"
+	}
+	if q.At != 0 {
+		r.instantOf(l, q)
+	} else {
+		r.assumeWindow(l, q, counts)
+	}
 	r.Head = []string{"job", "state", "arrived", "tenant", "decision"}
 	if q.Bounded != "" {
 		r.Head = append(r.Head, q.Bounded)

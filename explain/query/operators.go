@@ -28,6 +28,8 @@ func meetsBound(q ask.Query, value int64) bool {
 		return value >= limit
 	case "at-most":
 		return value <= limit
+	case "exactly":
+		return value == limit
 	}
 	return true
 }
@@ -81,6 +83,10 @@ func (l *Dataset) boundedQuantity(q ask.Query, r history.JobRecord) (Figure, boo
 		return valueOf(subject, "late-by", r.Run.Ended.Sub(r.Job.Deadline), id), true
 	case "gpus":
 		return valueOf(subject, "gpus", r.Job.TotalGPUMilli(), id), true
+	case "slack":
+		return Figure{subject, "slack", int64(r.Job.Deadline.Sub(lastEnd(r)) / time.Millisecond), "ms", []string{id}}, ended
+	case "gpu-hours":
+		return valueOf(subject, "gpu-hours", gpuMilliseconds(usageOf(r).held/1000), id), ended
 	}
 	f := usageOf(r).figureOf(subject, q.Bounded)
 	f.From = []string{id}

@@ -147,7 +147,7 @@ func TestPrioritiesAreCounted(t *testing.T) {
 	if figureOfAnswer(t, a, "priority/50", "jobs") != 1 || figureOfAnswer(t, a, "priority/0", "jobs") != 5 || a.Table.Rows[0][0] != "50" {
 		t.Errorf("%q %v", a.Text, a.Table.Rows)
 	}
-	if a := s.buildDataset().AnswerQuestion("what is the priority of urgent"); figureOfAnswer(t, a, "job/urgent", "priority") != 50 {
+	if a := s.buildDataset().AnswerQuestion("what is the priority of job urgent"); figureOfAnswer(t, a, "job/urgent", "priority") != 50 {
 		t.Errorf("%q", a.Text)
 	}
 }

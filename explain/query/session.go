@@ -8,6 +8,7 @@ import (
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // A Session is a conversation about a run: a question may refer to the ones before it. The
@@ -56,6 +57,7 @@ func (s *Session) answerOne(text string) Answer {
 	if a.Query != nil && (a.Kind == "answer" || a.Kind == "absent" || a.Kind == "refused") {
 		s.conversation.ContinueFrom(*a.Query)
 		s.conversation.SetPlace(s.dataset.placeOf(a))
+		s.conversation.SetRows(a.listedJobs())
 	}
 	for _, typo := range typos {
 		if a.Read != "" {
@@ -63,6 +65,18 @@ func (s *Session) answerOne(text string) Answer {
 		}
 	}
 	return inDollars(text, a)
+}
+
+// listedJobs returns the jobs that an answer lists, in order.
+func (a Answer) listedJobs() (all []protocol.JobID) {
+	if a.result == nil || len(a.result.Head) == 0 || a.result.Head[0] != "job" {
+		return nil
+	}
+	for _, cells := range a.result.Rows {
+		name, _ := cells[0].(namePart)
+		all = append(all, protocol.JobID(name))
+	}
+	return all
 }
 
 // placeOf returns the one site that an answer is about: that of its query, or the only one that its

@@ -29,7 +29,7 @@ var gridQuestions = map[string]struct {
 	price, most bool
 	form        string
 }{
-	"intensity": {}, "price": {price: true},
+	"intensity": {}, "price": {price: true}, "intensity-hours": {}, "price-hours": {price: true},
 	"greenest": {form: "The greenest site is %s, with %s."},
 	"cheapest": {price: true, form: "The site with the cheapest electricity is %s, with %s."},
 	"dirtiest": {most: true, form: "The site with the most carbon per kWh is %s, with %s."},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -29,7 +30,48 @@ type groupTally struct {
 	usage usageSum
 	jobs  int
 	waits int64 // the sum, in milliseconds
+
+	values []Figure // of a measure, sorted
 }
+
+// tallyOf returns the values of some jobs.
+func tallyOf(l *Dataset, q ask.Query, jobs []history.JobRecord) (t groupTally) {
+	for _, r := range jobs {
+		t.addMeasured(l, q, r)
+	}
+	return t
+}
+
+// addMeasured adds the value of a job.
+func (t *groupTally) addMeasured(l *Dataset, q ask.Query, r history.JobRecord) {
+	t.jobs++
+	if q.Metric != "" {
+		f, _ := l.boundedQuantity(ask.Query{Bounded: q.Metric}, r)
+		t.values = append(t.values, f)
+	}
+}
+
+// statistic returns a statistic of the values.
+func (t *groupTally) statistic(q ask.Query, subject string) Figure {
+	slices.SortStableFunc(t.values, func(x, y Figure) int { return cmp.Compare(x.Value, y.Value) })
+	f, n := Figure{subject, q.Statistic + "-" + q.Metric, 0, "", nil}, int64(len(t.values))
+	for _, v := range t.values {
+		f.Value, f.Unit = f.Value+v.Value, v.Unit
+	}
+	percent := map[string]int64{"median": 50, "p95": 95}[q.Statistic]
+	switch {
+	case n == 0:
+		f.Unit = quantityUnits[q.Metric]
+	case q.Statistic == "mean":
+		f.Value = (2*f.Value + n) / (2 * n)
+	case percent > 0: // the nearest rank: the smallest value that so many per cent do not exceed
+		f.Value = t.values[max(0, (n*percent+99)/100-1)].Value
+	}
+	return f
+}
+
+// quantityUnits are the units of the figures of a quantity of jobs.
+var quantityUnits = map[string]string{"wait": "ms", "run": "ms", "slack": "ms", "carbon": "milligrams", "energy": "millijoules", "cost": "microdollars", "paid": "microdollars", "gpus": "thousandths", "gpu-hours": "gpu-ms"}
 
 // groupOf returns the group of a query's splits that something belongs to.
 func groupOf(q ask.Query, tenant, site string, at protocol.Time) (key group) {
@@ -74,6 +116,16 @@ func (l *Dataset) tallyGroups(q ask.Query) map[group]*groupTally {
 		for _, r := range l.countedJobs(q) {
 			of(r.Job.Tenant, l.siteInState(q, r), r.Job.Arrival).jobs++
 		}
+	case "measure":
+		for _, r := range l.measuredJobs(q) {
+			key := groupOf(q, r.Job.Tenant, l.siteInState(q, r), l.timeOfEvent(q, r))
+			for i, by := range []string{q.By, q.Then} {
+				if name, ok := map[string]string{"model": modelOf(r), "urgency": r.Job.Urgency.String(), "home": r.Job.Home}[by]; ok {
+					key[i] = cmp.Or(name, nobody)
+				}
+			}
+			entryOf(all, key).addMeasured(l, q, r)
+		}
 	default: // a bill
 		for _, x := range l.segmentsIn(q) {
 			of(x.Job.Tenant, x.Run.Site, x.Run.Ended).usage.addSegment(x)
@@ -106,6 +158,10 @@ func (t *groupTally) figureFor(q ask.Query, subject string) Figure {
 		return f
 	case "waits":
 		return valueOf(subject, "mean-wait", milliseconds(t.waits/int64(max(1, t.jobs))))
+	case "measure":
+		if q.Metric != "" {
+			return t.statistic(q, subject)
+		}
 	}
 	return valueOf(subject, "jobs", t.jobs)
 }
@@ -123,6 +179,7 @@ func sumGroups(all map[group]*groupTally) *groupTally {
 	for _, k := range sortedGroups(all) {
 		sum.jobs, sum.waits = sum.jobs+all[k].jobs, sum.waits+all[k].waits
 		sum.usage.addSum(all[k].usage)
+		sum.values = append(sum.values, all[k].values...)
 	}
 	return sum
 }
@@ -142,21 +199,28 @@ func tallyNoun(q ask.Query) string {
 		return "late jobs"
 	case "pending":
 		return "waiting jobs"
+	case "measure":
+		if q.Metric != "" {
+			return q.Statistic + " " + q.Metric
+		}
 	}
 	return strings.TrimSpace(q.State + " jobs")
 }
 
 // needsTally reports whether the operators of a query ask for groups, a ratio or a comparison.
 func needsTally(q ask.Query) bool {
-	split := q.By != "" && (q.Ask == "late" || q.Ask == "waits" || q.Ask == "pending" || q.Ask == "jobs" && q.State != "" || q.By == "hour" && q.Ask == "jobs")
-	return q.Then != "" || q.Per != "" || q.Against != "" && listedSites[q.Ask] == 0 || q.Pick == "share" || split || q.Bound != "" && q.Bounded == "" && listedSites[q.Ask] == 0
+	split := q.By != "" && (q.Ask == "measure" || q.Ask == "late" || q.Ask == "waits" || q.Ask == "pending" || q.Ask == "jobs" && q.State != "" || q.By == "hour" && q.Ask == "jobs")
+	return q.Then != "" || q.Per != "" || q.Against != "" && listedSites[q.Ask] == 0 || q.Pick == "share" || split || q.Bound != "" && q.Bounded == "" && listedSites[q.Ask] == 0 && !strings.HasSuffix(q.Ask, "-hours")
 }
 
 // answerTally answers a query with such operators.
 func (l *Dataset) answerTally(q ask.Query) (r Result) {
-	if q.Ask == "pending" {
+	switch q.Ask {
+	case "pending":
 		r.instantOf(l, q)
-	} else {
+	case "measure":
+		r.assumeMeasure(l, q)
+	default:
 		r.assumeWindow(l, q, map[string]string{"bill": "jobs count where they ended in that time, idle draw by its hours; UTC", "late": "jobs count where they ended in that time; UTC",
 			"waits": "jobs count that started in that time; UTC", "jobs": "jobs count that arrived in that time; UTC"}[q.Ask])
 	}
@@ -166,7 +230,7 @@ func (l *Dataset) answerTally(q ask.Query) (r Result) {
 	switch {
 	case q.Against != "":
 		r.compareTwo(l, q)
-	case q.Pick == "share" && q.By == "" && (q.Site != "" || q.Tenant != "" || q.Ask == "late"):
+	case q.Pick == "share" && q.By == "" && (q.Site != "" || q.Tenant != "" || q.Ask == "late" || q.Ask == "measure"):
 		r.shareOfWhole(l, q)
 	case q.By == "" && q.Pick == "share":
 		q.By = "site"
@@ -236,10 +300,16 @@ func (r *Result) compareFigures(a, b Part, x, y Figure) {
 func (r *Result) shareOfWhole(l *Dataset, q ask.Query) {
 	part := sumGroups(l.tallyGroups(q)).figureFor(q, subjectOf(q))
 	all := q
-	whole, of, noun := Figure{}, plainText(""), plainText("the "+tallyNoun(q))
-	if q.Ask == "late" {
+	whole, of, noun := Figure{}, plainText(""), Part(plainText("the "+tallyNoun(q)))
+	if conditions := q.Bounded != "" || len(q.Where) > 0; q.Ask == "measure" {
+		all.Bounded, all.Bound, all.Amount, all.Where, all.Pick = "", "", "", nil, ""
+		if !conditions {
+			all.Site, all.Tenant, all.Model = "", "", ""
+		}
+		whole, noun = sumGroups(l.tallyGroups(all)).figureFor(all, "whole"), newSentence("the %s%s", plainText(tallyNoun(q)), describeJobs(all))
+	} else if q.Ask == "late" {
 		all.Bounded, all.Bound, all.Amount = "", "", ""
-		whole, of, noun = valueOf(subjectOf(q), "ended", len(l.endedJobs(all))), " that ended", "the jobs"
+		whole, of, noun = valueOf(subjectOf(q), "ended", len(l.endedJobs(all))), " that ended", plainText("the jobs")
 	} else {
 		all.Site, all.Tenant = "", ""
 		whole = sumGroups(l.tallyGroups(all)).figureFor(all, "run")
@@ -274,7 +344,8 @@ func (r *Result) listGroups(q ask.Query, all map[group]*groupTally, sum *groupTa
 	if bounded {
 		keys = slices.DeleteFunc(keys, func(k group) bool { return !meetsBound(q, figure(k).Value) })
 	}
-	columns, share, adds := []string{tallyNoun(q)}, "share", q.Ask != "waits" && q.Per == ""
+	measured := q.Ask == "measure" && q.Metric != ""
+	columns, share, adds := []string{tallyNoun(q)}, "share", q.Ask != "waits" && q.Per == "" && (q.Statistic == "" || q.Statistic == "total")
 	if full {
 		columns, share = []string{"jobs", "kWh", "kg CO2e", "energy $"}, "share of "+metric
 		if metric == "paid" {
@@ -283,6 +354,9 @@ func (r *Result) listGroups(q ask.Query, all map[group]*groupTally, sum *groupTa
 	}
 	if adds {
 		columns = append(columns, share)
+	}
+	if measured {
+		columns = append(columns, "jobs")
 	}
 	r.Head = append(slices.DeleteFunc([]string{q.By, q.Then}, func(by string) bool { return by == "" }), columns...)
 	whole := sum.figureFor(q, "run").Value
@@ -307,6 +381,9 @@ func (r *Result) listGroups(q ask.Query, all map[group]*groupTally, sum *groupTa
 		}
 		if adds {
 			cells = append(cells, percentPart(subject, "share", f.Value, whole))
+		}
+		if measured {
+			cells = append(cells, valueOf(subject, "jobs", all[k].jobs))
 		}
 		r.addRow(cells...)
 	}

@@ -196,6 +196,9 @@ func (l *Dataset) answerPolicies(q ask.Query) (r Result) {
 	if q.To != 0 && !r.coversWholeRun(l, q) {
 		return r
 	}
+	if len(q.Policies) == 1 && q.Policies[0] != "auction" && q.Metric != "late" && q.Metric != "wait" {
+		q.Policies = append([]string{"auction"}, q.Policies...) // to compare it with
+	}
 	all, ok := r.totalsOf(l, q.Policies)
 	if !ok {
 		return r

@@ -56,11 +56,11 @@ func (n slotNames) judgeSpokenTruth(truth string, a query.Answer) string {
 			return "wrong"
 		}
 	}
-	if q.Ask == "top" && q.Number == 5 || q.Ask == "fit" { // 5 is the default of top; fit counts GPUs
+	if (q.Ask == "top" || q.Ask == "measure") && q.Number == 5 || q.Ask == "fit" { // 5 is the default of top; fit counts GPUs
 		q.Number = 0
 	}
 	// An operator that the truth does not name makes it another question.
-	if len(q.ExceptSites)+len(q.ExceptTenants) > 0 || q.Then+q.Per+q.Against+q.Bounded+q.Bound+q.Amount+q.Model+q.State+q.Term != "" {
+	if len(q.ExceptSites)+len(q.ExceptTenants)+len(q.Where) > 0 || q.Event+q.Statistic != "" || q.Then+q.Per+q.Against+q.Bounded+q.Bound+q.Amount+q.Model+q.State+q.Term != "" {
 		return "wrong"
 	}
 	if q.Job != "" || q.Decision != 0 || q.Site != "" || q.Other != "" || q.Tenant != "" || q.Number != 0 {
@@ -112,10 +112,14 @@ func takeQueryValue(q *ask.Query, key, value string) bool {
 		named := func(s string) bool { return s == value }
 		q.ExceptSites, q.ExceptTenants = slices.DeleteFunc(q.ExceptSites, named), slices.DeleteFunc(q.ExceptTenants, named)
 		return len(q.ExceptSites)+len(q.ExceptTenants) < all
+	case "where":
+		all := len(q.Where)
+		q.Where = slices.DeleteFunc(slices.Clone(q.Where), func(s string) bool { return s == value })
+		return len(q.Where) < all
 	case "policy":
 		return slices.Contains(q.Policies, value)
-	case "then", "per", "against", "bounded", "bound", "amount", "model", "state", "term":
-		field := map[string]*string{"then": &q.Then, "per": &q.Per, "against": &q.Against, "bounded": &q.Bounded, "bound": &q.Bound, "amount": &q.Amount, "model": &q.Model, "state": &q.State, "term": &q.Term}[key]
+	case "event", "statistic", "then", "per", "against", "bounded", "bound", "amount", "model", "state", "term":
+		field := map[string]*string{"event": &q.Event, "statistic": &q.Statistic, "then": &q.Then, "per": &q.Per, "against": &q.Against, "bounded": &q.Bounded, "bound": &q.Bound, "amount": &q.Amount, "model": &q.Model, "state": &q.State, "term": &q.Term}[key]
 		ok := *field == value
 		*field = ""
 		return ok

@@ -1,0 +1,58 @@
+package ask
+
+import "testing"
+
+// Whatever the order of its words, a question about many jobs is read as the query that they say.
+func TestAQuestionIsComposedOfWhatItsWordsSay(t *testing.T) {
+	l := testParser()
+	for q, want := range map[string]string{
+		"how many started between 12 and 13":                       `measure "started" from 2022-04-13T12:00:00Z to 2022-04-13T13:00:00Z`,
+		"from 12:00 to 13:00 how many jobs started":                `measure "started" from 2022-04-13T12:00:00Z to 2022-04-13T13:00:00Z`,
+		"jobs that ended after noon":                               `measure "ended" from 2022-04-13T12:00:00Z to 2022-04-14T00:00:00Z`,
+		"who uses the most gpu hours":                              `measure "most total gpu-hours by-tenant"`,
+		"percent of jobs that ran away from home":                  `measure "share ran away"`,
+		"average wait of 8 gpu jobs of vision":                     `measure "mean wait" of jobs with gpus exactly 8 GPUs of tenant vision`,
+		"median energy of urgent jobs on an A100":                  `measure "median energy urgent" of model "A100"`,
+		"any team waiting longer than the others":                  `measure "most mean wait by-tenant"`,
+		"compare a100 and h100 usage":                              `measure "total energy by-model"`,
+		"which jobs nearly missed their deadline":                  `measure "least slack 5"`,
+		"late jobs by model":                                       `measure "late by-model"`,
+		"number of jobs not finished at 13:00":                     `measure "unfinished" at 2022-04-13T13:00:00Z`,
+		"more than 2 hours in queue, how many":                     "how many jobs ran with wait more than 2 h",
+		"which jobs ran at 13:00":                                  "how many jobs ran in state running at 2022-04-13T13:00:00Z",
+		"how is vision":                                            `measure "summary" of tenant vision`,
+		"when was oslo over 100 bucks":                             "hours of electricity price more than 100 dollars/MWh at site oslo",
+		"average price at oslo after noon":                         "hours of electricity price at site oslo from 2022-04-13T12:00:00Z to 2022-04-14T00:00:00Z",
+		"what gpu did train-1 get":                                 "facts of job train-1",
+		"what was the average wait of urgent jobs from 12 till 13": `measure "mean wait started urgent" from 2022-04-13T12:00:00Z to 2022-04-13T13:00:00Z`,
+	} {
+		got, _, back := l.ParseQuestion(q)
+		if back != nil || got.String() != want {
+			t.Errorf("%q is read as %q (%+v); want %q", q, got.String(), back, want)
+		}
+	}
+}
+
+// A word that is not accounted for gives the question back: what it says might change the answer.
+func TestAWordThatIsNotAccountedForGivesTheQuestionBack(t *testing.T) {
+	l := testParser()
+	for _, q := range []string{
+		"how many jobs left oslo after noon", "how many of my urgent jobs started", "how many GPUs did the late jobs use", "which jobs did oslo win against lyon",
+		"average carbon of the top 5 jobs", "top 5 jobs by carbon 8", "median and mean energy of jobs", "energy and carbon of urgent jobs",
+		"late jobs longer than 2 hours", "who owns oslo", "is oslo run well?", "which jobs nearly ran", "urgent jobs for pandas",
+	} {
+		if got, _, back := l.ParseQuestion(q); back == nil {
+			t.Errorf("%q is read as %q", q, got.String())
+		}
+	}
+}
+
+// A part of a site's name is its name if it is no word and no other site's.
+func TestAPartOfASitesNameIsItsName(t *testing.T) {
+	l := NewParser(RunContext{Sites: []string{"hydro-north", "hydra-north", "price-lake", "mixed-isles"}, First: noon, Last: noon, Today: noon})
+	for q, want := range map[string]string{"free gpus at hydro": "hydro-north", "free gpus at mixed isles": "mixed-isles", "free gpus at lake": "price-lake", "free gpus at north": ""} {
+		if got, _, back := l.ParseQuestion(q); got.Site != want || (back == nil) != (want != "") {
+			t.Errorf("%q is about %q (%+v); want %q", q, got.Site, back, want)
+		}
+	}
+}

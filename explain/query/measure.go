@@ -1,0 +1,179 @@
+package query
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// answerMeasure answers a question about many jobs: the jobs that meet its conditions, a statistic of
+// them, and the jobs themselves; or one of each group, which [Dataset.answerTally] lists.
+func (l *Dataset) answerMeasure(q ask.Query) (r Result) {
+	r.assumeMeasure(l, q)
+	jobs := l.measuredJobs(q)
+	value := func(rec history.JobRecord) Figure {
+		f, _ := l.boundedQuantity(ask.Query{Bounded: cmp.Or(q.Metric, q.Bounded)}, rec)
+		return f
+	}
+	columns := slices.Compact(slices.DeleteFunc([]string{q.Metric, q.Bounded}, func(s string) bool { return s == "" }))
+	if len(columns) > 0 && q.Bounded != "gpus" || q.Metric != "" {
+		slices.SortStableFunc(jobs, func(x, y history.JobRecord) int {
+			if q.Pick == "least" || q.Bound == "less" {
+				x, y = y, x
+			}
+			return cmp.Compare(value(y).Value, value(x).Value)
+		})
+	}
+	all := countedPart(valueOf("run", "jobs", len(jobs)), "job", "jobs")
+	if q.Number != 0 {
+		jobs = jobs[:min(len(jobs), int(min(q.Number, 1000)))]
+		r.addSentence("%s of %s, those with the %s %s first.", valueOf("run", "shown", len(jobs)), all, plainText(q.Pick), plainText(q.Metric))
+	} else if q.Metric != "" {
+		t := tallyOf(l, q, jobs)
+		r.addSentence("%s of %s%s: %s.", plainText(tallyNoun(q)), all, describeJobs(q), t.figureFor(q, subjectOf(q)))
+		if n := len(t.values); n > 1 && (q.Metric == "wait" || q.Metric == "run") {
+			other := func(statistic string) Figure {
+				o := q
+				o.Statistic = statistic
+				return t.figureFor(o, subjectOf(q))
+			}
+			r.addSentence("The mean is %s, the median %s, the 95th percentile %s.", other("mean"), other("median"), other("p95"))
+		}
+	} else {
+		r.addSentence("%s%s.", all, describeJobs(q))
+	}
+	if q.Statistic == "summary" {
+		of := func(metric, statistic string) Part {
+			m := ask.Query{Metric: metric, Statistic: statistic}
+			t := tallyOf(l, m, slices.DeleteFunc(slices.Clone(jobs), func(rec history.JobRecord) bool {
+				_, ok := l.boundedQuantity(ask.Query{Bounded: metric}, rec)
+				return !ok
+			}))
+			return t.statistic(m, subjectOf(q))
+		}
+		late := len(slices.DeleteFunc(slices.Clone(jobs), func(rec history.JobRecord) bool { return !rec.EndedLate() }))
+		r.addSentence("%s late; the mean wait is %s. Those that ended took %s, %s CO2e and %s for energy.", countedPart(valueOf("run", "late", late), "job was", "jobs were"), of("wait", "mean"), of("energy", "total"), of("carbon", "total"), of("cost", "total"))
+	}
+	r.Head = append(append([]string{"job"}, columns...), "GPUs", "model", "tenant", "site", "decision")
+	for _, rec := range jobs {
+		cells := []Part{namePart(rec.Job.ID)}
+		for _, c := range columns {
+			f, _ := l.boundedQuantity(ask.Query{Bounded: c}, rec)
+			cells = append(cells, f)
+		}
+		id := l.currentDecision(rec)
+		r.citeDecision(id)
+		r.addListed(append(cells, valueOf(jobSubject(rec.Job.ID), "gpus", rec.Job.TotalGPUMilli()), namePart(modelOf(rec)), namePart(rec.Job.Tenant), namePart(l.siteInState(q, rec)), decisionCitation(id))...)
+	}
+	r.noteShown(len(jobs), "The first %s are shown.")
+	return r
+}
+
+// assumeMeasure says what the time of a query is of, and that a sum is of jobs alone.
+func (r *Result) assumeMeasure(l *Dataset, q ask.Query) {
+	if q.At != 0 {
+		r.instantOf(l, q)
+	} else {
+		r.assumeWindow(l, q, map[string]string{"arrived": "jobs count that arrived in that time; UTC", "started": "jobs count that started in that time; UTC",
+			"ended": "jobs count that ended in that time; UTC", "ran": "jobs count that ran at some time of it; UTC", "": "jobs count that came to that state in that time; UTC"}[q.Event])
+	}
+	if slices.Contains([]string{"carbon", "energy", "cost"}, q.Metric) {
+		r.addAssumption("of jobs alone, without idle draw")
+	}
+}
+
+// describeJobs words which jobs are meant.
+func describeJobs(q ask.Query) Part {
+	words := strings.TrimPrefix(strings.Join(append([]string{q.State}, q.Where...), ", "), ", ")
+	switch {
+	case q.Bound != "" && q.Bounded == "gpus":
+		return newSentence("%s with %s", plainText(wordsBefore(words)), boundText(q))
+	case q.Bound != "":
+		return newSentence("%s with %s of %s", plainText(wordsBefore(words)), plainText(boundedNoun[q.Bounded]), boundText(q))
+	}
+	return plainText(wordsBefore(words))
+}
+
+func wordsBefore(words string) string {
+	if words == "" {
+		return ""
+	}
+	return " (" + words + ")"
+}
+
+// measuredJobs returns the jobs that a query about jobs is about.
+func (l *Dataset) measuredJobs(q ask.Query) []history.JobRecord {
+	return l.jobsWhere(func(r history.JobRecord) bool {
+		_, measured := l.boundedQuantity(ask.Query{Bounded: cmp.Or(q.Metric, "gpus")}, r)
+		return measured && includes(q, r.Job.Tenant, l.siteInState(q, r)) && (q.Model == "" || modelOf(r) == q.Model) && l.withinBound(q, r) && l.inEvent(q, r) &&
+			(q.State == "" || l.inState(q, r)) && !slices.ContainsFunc(q.Where, func(w string) bool { return !l.meetsCondition(q, w, r) })
+	})
+}
+
+// inEvent reports whether the event of a query is in its window.
+func (l *Dataset) inEvent(q ask.Query, r history.JobRecord) bool {
+	first, started := firstSegment(r)
+	switch q.Event {
+	case "arrived":
+		return inWindow(q, r.Job.Arrival)
+	case "started":
+		return started && inWindow(q, first.Run.Started)
+	case "ended":
+		return r.HasEnded() && inWindow(q, r.Run.Ended)
+	case "ran":
+		return started && (q.To == 0 || first.Run.Started < q.To && (!r.HasEnded() || r.Run.Ended > q.From))
+	}
+	return true
+}
+
+// meetsCondition reports whether a job meets a condition of a query.
+func (l *Dataset) meetsCondition(q ask.Query, condition string, r history.JobRecord) bool {
+	switch condition {
+	case "late":
+		return r.EndedLate()
+	case "on-time":
+		return r.HasEnded() && !r.EndedLate()
+	case "urgent":
+		return r.Job.Urgency == protocol.UrgencyNow
+	case "standard":
+		return r.Job.Urgency != protocol.UrgencyNow
+	case "at-home", "away":
+		return siteOfRun(r) != "" && (siteOfRun(r) == r.Job.Home) == (condition == "at-home")
+	case "capped":
+		return r.Run != nil && r.Run.Cap != 0
+	}
+	at := cmp.Or(q.At, l.lastTime()) // unfinished
+	return r.Job.Arrival <= at && !r.IsRefused() && (!r.HasEnded() || r.Run.Ended > at)
+}
+
+// timeOfEvent returns when the event of a query was; without one, when the job ended or arrived.
+func (l *Dataset) timeOfEvent(q ask.Query, r history.JobRecord) protocol.Time {
+	first, started := firstSegment(r)
+	switch {
+	case started && (q.Event == "started" || q.Event == "ran"):
+		return first.Run.Started
+	case q.Event == "ended" || q.Event == "" && q.Metric != "" && r.HasEnded():
+		return lastEnd(r)
+	}
+	return r.Job.Arrival
+}
+
+// lastEnd returns when a job ended.
+func lastEnd(r history.JobRecord) protocol.Time {
+	if r.Run == nil {
+		return 0
+	}
+	return r.Run.Ended
+}
+
+// modelOf returns the GPU model that a job ran on; "" of none.
+func modelOf(r history.JobRecord) string {
+	if r.Run == nil || r.Job.GPUs == 0 {
+		return ""
+	}
+	return r.Run.Model
+}
