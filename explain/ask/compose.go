@@ -373,11 +373,11 @@ func (q Query) AsMeasure() (Query, bool) {
 		return q, true
 	case "jobs":
 	case "late":
-		m.Where = []string{"late"}
+		m.Where, m.Event = []string{"late"}, "ended"
 	case "waits":
 		m.Metric, m.Statistic, m.Pick = "wait", q.Pick, ""
 	case "top":
-		m.Pick = "most"
+		m.Pick, m.Event = "most", "ended"
 	case "pending":
 		if q.At != 0 {
 			return q, false

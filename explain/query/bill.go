@@ -280,31 +280,6 @@ func (r *Result) describeSplit(q ask.Query, all usageSum) {
 	}
 }
 
-// answerTopJobs lists the jobs with the most of something.
-func (l *Dataset) answerTopJobs(q ask.Query) (r Result) {
-	r.assumeWindow(l, q, "jobs count where they ended in that time; UTC")
-	value := func(rec history.JobRecord) Figure {
-		f, _ := l.boundedQuantity(ask.Query{Ask: q.Ask, Bounded: q.Metric}, rec)
-		return f
-	}
-	all := l.endedJobs(q)
-	slices.SortStableFunc(all, func(x, y history.JobRecord) int {
-		return cmp.Or(cmp.Compare(value(y).Value, value(x).Value), cmp.Compare(x.Job.ID, y.Job.ID))
-	})
-	n := int(min(q.Number, int64(len(all)), 1000))
-	r.addSentence("%s of %s that ended, those with the most %s first.", valueOf("run", "shown", n), countedPart(valueOf("run", "ended", len(all)), "job", "jobs"), plainText(q.Metric))
-	r.Head = []string{"job", q.Metric, "tenant", "site", "decision"}
-	var drawn []Figure
-	for _, rec := range all[:n] {
-		v, id := value(rec), l.currentDecision(rec)
-		r.addRow(namePart(rec.Job.ID), v, namePart(rec.Job.Tenant), namePart(rec.Run.Site), decisionCitation(id))
-		r.citeDecision(id)
-		drawn = append(drawn, v)
-	}
-	r.Chart = barChart("jobs", q.Metric+" of the first jobs", drawn)
-	return r
-}
-
 // answerEnergyMix computes the mean carbon intensity of all energy used.
 func (l *Dataset) answerEnergyMix(q ask.Query) (r Result) {
 	r.assumeWindow(l, q, "jobs count where they ended in that time, idle draw by its hours; UTC")

@@ -74,7 +74,7 @@ func (l *Dataset) tallyDay(q ask.Query) dayTally {
 		first, ran := firstSegment(r)
 		return inWindow(q, r.Job.Arrival) && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || ran && first.Run.Site == q.Site)
 	}))
-	started := l.startedJobs(q)
+	started := l.measuredJobs(ask.Query{Tenant: q.Tenant, Site: q.Site, Event: "started", From: q.From, To: q.To})
 	for _, r := range started {
 		wait, _ := r.WaitTime()
 		t.wait += wait.Milliseconds()

@@ -19,7 +19,7 @@ type evaluator func(*Dataset, ask.Query) Result
 // and one in the lexicon.
 var evaluators = map[string]evaluator{
 	// What was used, and paid for it.
-	"bill": (*Dataset).answerBill, "top": (*Dataset).answerTopJobs, "mix": (*Dataset).answerEnergyMix, "summary": (*Dataset).answerSummary,
+	"bill": (*Dataset).answerBill, "top": (*Dataset).answerMeasure, "mix": (*Dataset).answerEnergyMix, "summary": (*Dataset).answerSummary,
 	"brief": (*Dataset).answerBrief, "no-day-before": (*Dataset).answerDayBefore,
 	// Sites at a time, and the hours ahead.
 	"price-hours": (*Dataset).answerGridHours, "intensity-hours": (*Dataset).answerGridHours, "intensity": (*Dataset).answerGrid, "price": (*Dataset).answerGrid, "greenest": (*Dataset).answerGrid, "cheapest": (*Dataset).answerGrid, "dirtiest": (*Dataset).answerGrid,
@@ -28,7 +28,7 @@ var evaluators = map[string]evaluator{
 	"best-hour": (*Dataset).answerBestHour, "best-price": (*Dataset).answerBestHour, "best-start": (*Dataset).answerBestStart,
 	"forecast": (*Dataset).answerForecast, "forecast-error": (*Dataset).answerForecastError,
 	// Many jobs.
-	"measure": (*Dataset).answerMeasure, "late": (*Dataset).answerLateJobs, "waits": (*Dataset).answerWaits, "pending": (*Dataset).answerPendingJobs, "jobs": (*Dataset).answerCount, "stuck": (*Dataset).answerStuckJobs,
+	"measure": (*Dataset).answerMeasure, "late": (*Dataset).answerMeasure, "waits": (*Dataset).answerMeasure, "pending": (*Dataset).answerPendingJobs, "jobs": (*Dataset).answerCount, "stuck": (*Dataset).answerStuckJobs,
 	"shares": (*Dataset).answerShares, "pauses": (*Dataset).answerPauses, "no-preemption": (*Dataset).answerPreemptions, "no-priority": (*Dataset).answerPriority, "overflow": (*Dataset).answerOverflow,
 	// The market, its rounds and its rules.
 	"weights": (*Dataset).answerWeights, "bid-error": (*Dataset).answerBidError, "silent": (*Dataset).answerSilentSites, "activity": (*Dataset).answerActivity, "reneges": (*Dataset).answerReneges,

@@ -16,48 +16,12 @@ import (
 // mostListed bounds the rows of a list for people; figures have all.
 const mostListed = 20
 
-// answerLateJobs lists the jobs that ended after their deadline.
-func (l *Dataset) answerLateJobs(q ask.Query) (r Result) {
-	r.assumeWindow(l, q, "jobs count where they ended in that time; UTC")
-	whole := q
-	whole.Bounded, whole.Bound, whole.Amount = "", "", ""
-	late, all := l.lateJobs(q), l.endedJobs(whole)
-	slices.SortStableFunc(late, func(x, y history.JobRecord) int {
-		return cmp.Compare(y.Run.Ended.Sub(y.Job.Deadline), x.Run.Ended.Sub(x.Job.Deadline))
-	})
-	r.Head = []string{"job", "late by", "tenant", "site", "decision"}
-	for _, rec := range late {
-		id := l.currentDecision(rec)
-		r.citeDecision(id)
-		r.addListed(namePart(rec.Job.ID), valueOf(jobSubject(rec.Job.ID), "late-by", rec.Run.Ended.Sub(rec.Job.Deadline), decisionLabel(id)), namePart(rec.Job.Tenant), namePart(rec.Run.Site), decisionCitation(id))
-	}
-	by := Part(plainText(""))
-	if q.Bounded != "" {
-		by = newSentence(" and had %s of %s", plainText(boundedNoun[q.Bounded]), boundText(q))
-	}
-	r.addSentence("%s of %s that ended missed their deadline%s.", valueOf("run", "late", len(late), r.Cites...), countedPart(valueOf("run", "ended", len(all)), "job", "jobs"), by)
-	r.noteShown(len(late), "The %s latest are shown.")
-	if s, ok := l.lateByNow(q); ok {
-		r.Sentences = append(r.Sentences, s)
-	}
-	return r
-}
-
 // boundedNoun words the quantities of jobs that are bounded.
 var boundedNoun = map[string]string{"wait": "a wait", "run": "a run", "late": "a lateness", "gpus": "a number", "carbon": "carbon", "energy": "energy", "cost": "a cost of energy", "paid": "a payment"}
 
 // lateJobs returns the jobs that a query is about and that ended after their deadline.
 func (l *Dataset) lateJobs(q ask.Query) []history.JobRecord {
 	return slices.DeleteFunc(l.endedJobs(q), func(r history.JobRecord) bool { return !r.EndedLate() })
-}
-
-// startedJobs returns the jobs that a query is about and that first started in its window.
-func (l *Dataset) startedJobs(q ask.Query) []history.JobRecord {
-	return l.jobsWhere(func(r history.JobRecord) bool {
-		first, _ := firstSegment(r)
-		_, started := r.WaitTime()
-		return started && includes(q, r.Job.Tenant, first.Run.Site) && inWindow(q, first.Run.Started)
-	})
 }
 
 // pendingJobs returns the jobs that a query is about and that had arrived and not started.
@@ -90,32 +54,6 @@ func (l *Dataset) lateByNow(q ask.Query) (s Sentence, ok bool) {
 	return Sentence{"%s more had not ended at %s, and %s past %s deadline.", []Part{
 		valueOf("run", "past-deadline", n), valueOf("run", "at", l.lastTime()), pluralForm(n, "is", "are"), pluralForm(n, "its", "their"),
 	}}, n > 0
-}
-
-// answerWaits summarizes the distribution of waiting times.
-func (l *Dataset) answerWaits(q ask.Query) (r Result) {
-	r.assumeWindow(l, q, "jobs count that started in that time; UTC")
-	var all []int64
-	for _, rec := range l.startedJobs(q) {
-		wait, _ := rec.WaitTime()
-		all = append(all, wait.Milliseconds())
-		r.citeDecision(l.currentDecision(rec))
-	}
-	if len(all) == 0 {
-		r.addSentence("No job started then.")
-		return r
-	}
-	slices.Sort(all)
-	var sum int64
-	for _, v := range all {
-		sum += v
-	}
-	// rank is the nearest-rank percentile: the smallest value that so many per cent do not exceed.
-	rank := func(percent int) int64 { return all[max(0, (len(all)*percent+99)/100-1)] }
-	r.addSentence("%s started. They waited %s on average; the median is %s, the 95th percentile %s, the longest %s.",
-		countedPart(valueOf("run", "started", len(all)), "job", "jobs"), valueOf("run", "mean-wait", milliseconds(sum/int64(len(all)))), valueOf("run", "median-wait", milliseconds(rank(50))),
-		valueOf("run", "p95-wait", milliseconds(rank(95))), valueOf("run", "longest-wait", milliseconds(rank(100))))
-	return r
 }
 
 // answerPendingJobs lists the jobs that had arrived and not started.

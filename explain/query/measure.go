@@ -15,35 +15,55 @@ import (
 func (l *Dataset) answerMeasure(q ask.Query) (r Result) {
 	r.assumeMeasure(l, q)
 	jobs := l.measuredJobs(q)
-	value := func(rec history.JobRecord) Figure {
-		f, _ := l.boundedQuantity(ask.Query{Bounded: cmp.Or(q.Metric, q.Bounded)}, rec)
+	value := func(what string, rec history.JobRecord) Figure {
+		f, _ := l.boundedQuantity(ask.Query{Bounded: what}, rec)
 		return f
 	}
+	late := slices.Equal(q.Where, []string{"late"}) && q.Metric == "" && q.State+q.Model == ""
 	columns := slices.Compact(slices.DeleteFunc([]string{q.Metric, q.Bounded}, func(s string) bool { return s == "" }))
-	if len(columns) > 0 && q.Bounded != "gpus" || q.Metric != "" {
+	if late {
+		columns = []string{"late"}
+	}
+	if (len(columns) > 0 && q.Bounded != "gpus") || q.Metric != "" {
 		slices.SortStableFunc(jobs, func(x, y history.JobRecord) int {
 			if q.Pick == "least" || q.Bound == "less" {
 				x, y = y, x
 			}
-			return cmp.Compare(value(y).Value, value(x).Value)
+			return cmp.Compare(value(columns[0], y).Value, value(columns[0], x).Value)
 		})
 	}
 	all := countedPart(valueOf("run", "jobs", len(jobs)), "job", "jobs")
-	if q.Number != 0 {
+	switch {
+	case q.Number != 0:
 		jobs = jobs[:min(len(jobs), int(min(q.Number, 1000)))]
 		r.addSentence("%s of %s, those with the %s %s first.", valueOf("run", "shown", len(jobs)), all, plainText(q.Pick), plainText(q.Metric))
-	} else if q.Metric != "" {
+		var drawn []Figure
+		for _, rec := range jobs {
+			drawn = append(drawn, value(q.Metric, rec))
+		}
+		r.Chart = barChart("jobs", q.Metric+" of the first jobs", drawn)
+	case q.Metric != "" && len(jobs) > 0 && (q.Metric == "wait" || q.Metric == "run"):
+		t := tallyOf(l, q, jobs)
+		other := func(statistic string) Figure {
+			return t.statistic(ask.Query{Metric: q.Metric, Statistic: statistic}, subjectOf(q))
+		}
+		did := map[string]string{"wait": "started. They waited", "run": "ended. They ran"}[q.Metric]
+		r.addSentence("%s%s %s %s on average; the median is %s, the 95th percentile %s, the longest %s.", all, describeJobs(q), plainText(did), other("mean"), other("median"), other("p95"), other("longest"))
+		if q.Statistic == "total" {
+			r.addSentence("In all: %s.", other("total"))
+		}
+	case q.Metric != "":
 		t := tallyOf(l, q, jobs)
 		r.addSentence("%s of %s%s: %s.", plainText(tallyNoun(q)), all, describeJobs(q), t.figureFor(q, subjectOf(q)))
-		if n := len(t.values); n > 1 && (q.Metric == "wait" || q.Metric == "run") {
-			other := func(statistic string) Figure {
-				o := q
-				o.Statistic = statistic
-				return t.figureFor(o, subjectOf(q))
-			}
-			r.addSentence("The mean is %s, the median %s, the 95th percentile %s.", other("mean"), other("median"), other("p95"))
+	case late:
+		ended := q
+		ended.Where, ended.Bounded, ended.Bound, ended.Amount, ended.Event = nil, "", "", "", "ended"
+		q.Where = nil
+		r.addSentence("%s of %s that ended missed their deadline%s.", valueOf("run", "late", len(jobs)), countedPart(valueOf("run", "ended", len(l.measuredJobs(ended))), "job", "jobs"), describeJobs(q))
+		if s, ok := l.lateByNow(q); ok {
+			r.Sentences = append(r.Sentences, s)
 		}
-	} else {
+	default:
 		r.addSentence("%s%s.", all, describeJobs(q))
 	}
 	if q.Statistic == "summary" {
@@ -55,15 +75,14 @@ func (l *Dataset) answerMeasure(q ask.Query) (r Result) {
 			}))
 			return t.statistic(m, subjectOf(q))
 		}
-		late := len(slices.DeleteFunc(slices.Clone(jobs), func(rec history.JobRecord) bool { return !rec.EndedLate() }))
-		r.addSentence("%s late; the mean wait is %s. Those that ended took %s, %s CO2e and %s for energy.", countedPart(valueOf("run", "late", late), "job was", "jobs were"), of("wait", "mean"), of("energy", "total"), of("carbon", "total"), of("cost", "total"))
+		n := len(slices.DeleteFunc(slices.Clone(jobs), func(rec history.JobRecord) bool { return !rec.EndedLate() }))
+		r.addSentence("%s late; the mean wait is %s. Those that ended took %s, %s CO2e and %s for energy.", countedPart(valueOf("run", "late", n), "job was", "jobs were"), of("wait", "mean"), of("energy", "total"), of("carbon", "total"), of("cost", "total"))
 	}
 	r.Head = append(append([]string{"job"}, columns...), "GPUs", "model", "tenant", "site", "decision")
 	for _, rec := range jobs {
 		cells := []Part{namePart(rec.Job.ID)}
 		for _, c := range columns {
-			f, _ := l.boundedQuantity(ask.Query{Bounded: c}, rec)
-			cells = append(cells, f)
+			cells = append(cells, value(c, rec))
 		}
 		id := l.currentDecision(rec)
 		r.citeDecision(id)

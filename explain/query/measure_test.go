@@ -38,7 +38,7 @@ func TestMeasuresAgreeWithWhatTheyAreMadeOf(t *testing.T) {
 		}
 	}
 	ended := figure(ask.Query{Ask: "measure", Event: "ended"}, "run", "jobs")
-	late, onTime := figure(ask.Query{Ask: "measure", Where: []string{"late"}}, "run", "jobs"), figure(ask.Query{Ask: "measure", Where: []string{"on-time"}}, "run", "jobs")
+	late, onTime := figure(ask.Query{Ask: "measure", Where: []string{"late"}}, "run", "late"), figure(ask.Query{Ask: "measure", Where: []string{"on-time"}}, "run", "jobs")
 	if late+onTime != ended || late == 0 {
 		t.Errorf("%d late and %d on time; want %d", late, onTime, ended)
 	}

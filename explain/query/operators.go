@@ -189,6 +189,9 @@ func (r *Result) boundSites(q ask.Query) {
 
 // evaluateWithOperators evaluates a query whose operators its plain evaluator does not know.
 func (l *Dataset) evaluateWithOperators(plain evaluator, q ask.Query) Result {
+	if q.Ask == "late" || q.Ask == "waits" || q.Ask == "top" {
+		q, _ = q.AsMeasure()
+	}
 	switch {
 	case listedSites[q.Ask] > 0 && (q.Bound != "" || q.Against != ""):
 		base := q

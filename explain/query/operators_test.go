@@ -61,7 +61,7 @@ func TestABoundCountsWhatIsOnItsSide(t *testing.T) {
 		{"jobs that waited at least 1 h", "2 jobs with a wait of at least 1 h", 2},
 		{"jobs that waited less than 30 minutes", "0 jobs", 0},
 		{"jobs with more than 2 gpus", "0 jobs with more than 2 GPUs", 0},
-		{"late jobs by more than an hour", "missed their deadline and had a lateness of more than 1 h", 1},
+		{"late jobs by more than an hour", "missed their deadline with a lateness of more than 1 h", 1},
 		{"sites above 50 g", "2 of 3 sites with more than 50.0 g/kWh", 2},
 		{"jobs in state running", "0 jobs running", 0},
 		{"which jobs were refused", "1 job refused", 1},

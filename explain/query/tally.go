@@ -29,8 +29,6 @@ const (
 type groupTally struct {
 	usage usageSum
 	jobs  int
-	waits int64 // the sum, in milliseconds
-
 	values []Figure // of a measure, sorted
 }
 
@@ -62,6 +60,8 @@ func (t *groupTally) statistic(q ask.Query, subject string) Figure {
 	switch {
 	case n == 0:
 		f.Unit = quantityUnits[q.Metric]
+	case q.Statistic == "longest":
+		f.Value = t.values[n-1].Value
 	case q.Statistic == "mean":
 		f.Value = (2*f.Value + n) / (2 * n)
 	case percent > 0: // the nearest rank: the smallest value that so many per cent do not exceed
@@ -96,17 +96,6 @@ func (l *Dataset) tallyGroups(q ask.Query) map[group]*groupTally {
 		return entryOf(all, groupOf(q, tenant, site, at))
 	}
 	switch q.Ask {
-	case "late":
-		for _, r := range l.lateJobs(q) {
-			of(r.Job.Tenant, siteOfRun(r), r.Run.Ended).jobs++
-		}
-	case "waits":
-		for _, r := range l.startedJobs(q) {
-			first, _ := firstSegment(r)
-			wait, _ := r.WaitTime()
-			t := of(r.Job.Tenant, first.Run.Site, first.Run.Started)
-			t.jobs, t.waits = t.jobs+1, t.waits+wait.Milliseconds()
-		}
 	case "pending":
 		at := cmp.Or(q.At, l.lastTime())
 		for _, r := range l.pendingJobs(q, at) {
@@ -156,8 +145,6 @@ func (t *groupTally) figureFor(q ask.Query, subject string) Figure {
 			f.Unit = "milligrams-per-kwh"
 		}
 		return f
-	case "waits":
-		return valueOf(subject, "mean-wait", milliseconds(t.waits/int64(max(1, t.jobs))))
 	case "measure":
 		if q.Metric != "" {
 			return t.statistic(q, subject)
@@ -177,7 +164,7 @@ func compareGroups(a, b group) int { return slices.Compare(a[:], b[:]) }
 func sumGroups(all map[group]*groupTally) *groupTally {
 	sum := new(groupTally)
 	for _, k := range sortedGroups(all) {
-		sum.jobs, sum.waits = sum.jobs+all[k].jobs, sum.waits+all[k].waits
+		sum.jobs += all[k].jobs
 		sum.usage.addSum(all[k].usage)
 		sum.values = append(sum.values, all[k].values...)
 	}
@@ -193,23 +180,20 @@ func tallyNoun(q ask.Query) string {
 			noun += " per " + map[string]string{"job": "job", "gpu-hour": "GPU-hour", "kwh": "kWh"}[q.Per]
 		}
 		return noun
-	case "waits":
-		return "average wait"
-	case "late":
-		return "late jobs"
 	case "pending":
 		return "waiting jobs"
 	case "measure":
 		if q.Metric != "" {
-			return q.Statistic + " " + q.Metric
+			return strings.TrimSpace(strings.Join(q.Where, " ")+" "+strings.Replace(q.Statistic, "mean", "average", 1)) + " " + q.Metric
 		}
+		return strings.TrimSpace(strings.Join(append([]string{q.State}, q.Where...), " ")) + " jobs"
 	}
 	return strings.TrimSpace(q.State + " jobs")
 }
 
 // needsTally reports whether the operators of a query ask for groups, a ratio or a comparison.
 func needsTally(q ask.Query) bool {
-	split := q.By != "" && (q.Ask == "measure" || q.Ask == "late" || q.Ask == "waits" || q.Ask == "pending" || q.Ask == "jobs" && q.State != "" || q.By == "hour" && q.Ask == "jobs")
+	split := q.By != "" && (q.Ask == "measure" || q.Ask == "pending" || q.Ask == "jobs" && q.State != "" || q.By == "hour" && q.Ask == "jobs")
 	return q.Then != "" || q.Per != "" || q.Against != "" && listedSites[q.Ask] == 0 || q.Pick == "share" || split || q.Bound != "" && q.Bounded == "" && listedSites[q.Ask] == 0 && !strings.HasSuffix(q.Ask, "-hours")
 }
 
@@ -221,8 +205,7 @@ func (l *Dataset) answerTally(q ask.Query) (r Result) {
 	case "measure":
 		r.assumeMeasure(l, q)
 	default:
-		r.assumeWindow(l, q, map[string]string{"bill": "jobs count where they ended in that time, idle draw by its hours; UTC", "late": "jobs count where they ended in that time; UTC",
-			"waits": "jobs count that started in that time; UTC", "jobs": "jobs count that arrived in that time; UTC"}[q.Ask])
+		r.assumeWindow(l, q, map[string]string{"bill": "jobs count where they ended in that time, idle draw by its hours; UTC", "jobs": "jobs count that arrived in that time; UTC"}[q.Ask])
 	}
 	if q.Ask == "bill" && (q.Per == "job" || q.Per == "gpu-hour") {
 		r.addAssumption("of jobs alone, without idle draw")
@@ -230,7 +213,7 @@ func (l *Dataset) answerTally(q ask.Query) (r Result) {
 	switch {
 	case q.Against != "":
 		r.compareTwo(l, q)
-	case q.Pick == "share" && q.By == "" && (q.Site != "" || q.Tenant != "" || q.Ask == "late" || q.Ask == "measure"):
+	case q.Pick == "share" && q.By == "" && (q.Site != "" || q.Tenant != "" || q.Ask == "measure"):
 		r.shareOfWhole(l, q)
 	case q.By == "" && q.Pick == "share":
 		q.By = "site"
@@ -307,9 +290,6 @@ func (r *Result) shareOfWhole(l *Dataset, q ask.Query) {
 			all.Site, all.Tenant, all.Model = "", "", ""
 		}
 		whole, noun = sumGroups(l.tallyGroups(all)).figureFor(all, "whole"), newSentence("the %s%s", plainText(tallyNoun(q)), describeJobs(all))
-	} else if q.Ask == "late" {
-		all.Bounded, all.Bound, all.Amount = "", "", ""
-		whole, of, noun = valueOf(subjectOf(q), "ended", len(l.endedJobs(all))), " that ended", plainText("the jobs")
 	} else {
 		all.Site, all.Tenant = "", ""
 		whole = sumGroups(l.tallyGroups(all)).figureFor(all, "run")
@@ -345,7 +325,7 @@ func (r *Result) listGroups(q ask.Query, all map[group]*groupTally, sum *groupTa
 		keys = slices.DeleteFunc(keys, func(k group) bool { return !meetsBound(q, figure(k).Value) })
 	}
 	measured := q.Ask == "measure" && q.Metric != ""
-	columns, share, adds := []string{tallyNoun(q)}, "share", q.Ask != "waits" && q.Per == "" && (q.Statistic == "" || q.Statistic == "total")
+	columns, share, adds := []string{tallyNoun(q)}, "share", q.Per == "" && (q.Statistic == "" || q.Statistic == "total")
 	if full {
 		columns, share = []string{"jobs", "kWh", "kg CO2e", "energy $"}, "share of "+metric
 		if metric == "paid" {
