@@ -33,7 +33,7 @@ func (f *Fleet) StartReplica(now protocol.Time, j protocol.Job) (*Run, bool) {
 	n := &f.nodes[r.placement.Node]
 	n.wakesAt = max(n.wakesAt, r.Start)
 	f.running[j.ID] = r
-	f.recordRun(n, r)
+	f.recordRun(now, n, r)
 	return r, true
 }
 
@@ -83,7 +83,7 @@ func (f *Fleet) QuoteReplicas(now protocol.Time, j protocol.Job, most int) (quot
 		}
 		quotes, trials = append(quotes, q), append(trials, trial{r, n.emptySince, n.wakesAt})
 		n.wakesAt = max(n.wakesAt, r.Start)
-		f.recordRun(n, r)
+		f.recordRun(now, n, r)
 	}
 	for _, t := range slices.Backward(trials) {
 		n := &f.nodes[t.run.placement.Node]
