@@ -79,15 +79,16 @@ func (h *heldService) replicaJob(number int) protocol.Job {
 	return j
 }
 
-// refusesService returns why the site holds no replicas of a service, or no Code. A site with terms holds
-// none of other tenants: what it lends to jobs comes back, and a replica does not.
+// refusesService returns why the site holds no replicas of a service, or no Code. A site with terms or
+// a tariff holds none of other tenants: what it lends to jobs comes back, and a replica does not; and no
+// replica is billed.
 func (a *Agent) refusesService(s *protocol.Service) protocol.Reason {
 	switch t := &a.cfg.Terms; {
 	case !a.cfg.Services:
 		return protocol.Reason{Code: protocol.RunsNoServices, Note: a.cfg.Site + " runs jobs only"}
 	case len(s.Sites) > 0 && !slices.Contains(s.Sites, a.cfg.Site):
 		return protocol.Reason{Code: protocol.NotAllowed}
-	case !t.IsZero() && !t.IsOwn(s.Tenant):
+	case (!t.IsZero() || t.Tariff.GPUHour != 0 || len(t.Tariff.Models) > 0) && !t.IsOwn(s.Tenant):
 		return protocol.Reason{Code: protocol.RefusedByTerms, Note: a.cfg.Site + " holds services of its own tenants only"}
 	}
 	return protocol.Reason{}
