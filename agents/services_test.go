@@ -201,6 +201,9 @@ func TestCapacityBids(t *testing.T) {
 			t.Errorf("%s: %+v", why, b)
 		}
 	}
+	if b := bid(newServiceSite(t, Config{Terms: terms.Terms{Tariff: terms.Tariff{GPUHour: 1}}}), x); b.Why.Code != protocol.RefusedByTerms {
+		t.Errorf("a site with a tariff bids %+v for replicas that nobody would pay", b)
+	}
 	s = newServiceSite(t, Config{})
 	s.agent.cfg.Services = false
 	if b := bid(s, x); b.Available != 0 || b.Why.Code != protocol.RunsNoServices {
