@@ -53,6 +53,7 @@ func (d *Server) handlers() map[string]http.HandlerFunc {
 		"GET /v1/policy/waiting":        d.handleListPending,
 		"POST /v1/policy/waiting/{id}":  d.handleSecondApproval,
 		"GET /v1/whoami":                handleWhoami,
+		"GET /v1/openapi.json":          handleOpenAPI,
 		"GET /v1/login":                 d.handleLogin,
 		"GET /healthz":                  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") },
 		"GET /readyz":                   d.handleReady,
@@ -105,9 +106,7 @@ func (d *Server) handleReady(w http.ResponseWriter, _ *http.Request) {
 		writeError(w, http.StatusServiceUnavailable, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, struct {
-		State string `json:"state"`
-	}{state})
+	writeJSON(w, http.StatusOK, readiness{state})
 }
 
 // handleListJobs lists jobs, filtered by state and tenant; limit bounds their number (default

@@ -22,7 +22,7 @@ import (
 type PolicyRequest struct {
 	Change   policy.Change `json:"change"`
 	Sentence string        `json:"said"`
-	By       string        `json:"by"`               // the operator; may be left out when a credential identifies him
+	By       string        `json:"by,omitempty"`     // the operator; may be left out when a credential identifies him
 	Second   string        `json:"second,omitempty"` // accepted only if names are not verified by credentials
 }
 

@@ -90,9 +90,13 @@ func (g *guarded) as(name, method, path, body string) (code int, answer string) 
 			if said != nil {
 				sent = append(sent, g.market.NewMessage(g.now, m.From, said))
 			}
+			if p, ok := m.Body.(protocol.Policy); ok { // announced to all
+				sent = append(sent, g.market.NewMessage(g.now, "", p))
+			}
 			g.desk.ObserveMessages([]protocol.Message{m}, sent)
 			e.Done(nil)
 		case <-done:
+			checkAgainstDocument(g.T, r, out)
 			return out.Code, out.Body.String()
 		}
 	}

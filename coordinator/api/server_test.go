@@ -44,6 +44,7 @@ func (w *window) post(path, kind, text string, market func(heard protocol.Messag
 			w.desk.ObserveMessages([]protocol.Message{m}, []protocol.Message{w.market.NewMessage(w.now, m.From, market(m))})
 			e.Done(nil)
 		case <-done:
+			checkAgainstDocument(w.T, r, out)
 			return out.Code, out.Body.String()
 		}
 	}

@@ -41,6 +41,7 @@ func Endpoints() []Endpoint {
 		{"POST /v1/policy/waiting/{id}", admins, nil},
 		{"GET /v1/whoami", AllRoles(), nil},
 		{"GET /v1/login", nil, nil},
+		{"GET /v1/openapi.json", nil, nil},
 		{"GET /v1/record", readers, nil},
 		{"GET /metrics", readers, nil},
 		{"GET /healthz", nil, nil},
