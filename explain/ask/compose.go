@@ -144,7 +144,7 @@ func (c *composer) setMeasure() bool {
 		metrics = []string{"run"}
 	} else if used := slices.Equal(c.said["verb"], []string{"used"}); c.says("verb") && !used && !c.says("event") && q.Event == "" {
 		c.said["event"] = []string{"ran"}
-	} else if used && len(metrics) == 0 && !c.says("summary") && (!c.says("gpus") || q.Model != "" || q.By == "model") {
+	} else if used && len(metrics) == 0 && !c.says("summary") && !c.says("many") && (!c.says("gpus") || q.Model != "" || q.By == "model") {
 		metrics = []string{"energy"}
 	}
 	if slices.Contains(metrics, "energy") && slices.Contains(metrics, "cost") || slices.Contains(metrics, "carbon") && slices.Contains(metrics, "energy") {

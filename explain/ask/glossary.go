@@ -71,7 +71,7 @@ func parseDefinition(question string) (Query, bool) {
 	if first, rest, ok := strings.Cut(text, " "); ok && unmarkedContractions[first] != "" {
 		text = unmarkedContractions[first] + " " + rest
 	}
-	for _, tail := range []string{" here", " please", " exactly", " in gridbid"} {
+	for _, tail := range []string{" in the table", " in that table", " column", " here", " please", " exactly", " in gridbid"} {
 		text = strings.TrimSuffix(text, tail)
 	}
 	text = strings.TrimSuffix(strings.Replace(text, " here mean", " mean", 1), ",")
