@@ -56,3 +56,14 @@ func TestAPartOfASitesNameIsItsName(t *testing.T) {
 		}
 	}
 }
+
+// Late jobs, asked on under another policy, are those of its run.
+func TestAFollowUpNamesAnotherPolicy(t *testing.T) {
+	l := NewParser(RunContext{Sites: []string{"oslo"}, Policies: []string{"auction", "home-fifo"}, First: noon, Last: noon, Today: noon})
+	var talk Conversation
+	q, _, _ := talk.ParseQuestion(l, "how many jobs were late")
+	talk.ContinueFrom(q)
+	if got, _, back := talk.ParseQuestion(l, "and with the simple policy?"); back != nil || got.String() != "compare policies late policy home-fifo" {
+		t.Errorf("it is read as %q (%+v)", got.String(), back)
+	}
+}

@@ -46,7 +46,7 @@ func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 		late := slices.Equal(before.Where, []string{"late"})
 		q := Query{Ask: "policies", Policies: r.query.Policies, Metric: map[bool]string{true: "late", false: before.Metric}[late]}
 		whole := before
-		whole.Ask, whole.Metric, whole.Statistic, whole.Where = "", "", "", nil
+		whole.Ask, whole.Metric, whole.Statistic, whole.Event, whole.Where = "", "", "", "", nil
 		return q, q.Metric != "" && reflect.DeepEqual(whole, Query{}) && (late || len(before.Where) == 0) && before.Statistic != "median" && q.Check() == nil
 	}
 	q, ok := l.composeQuery(r, before)

@@ -45,6 +45,8 @@ func TestMeasuresAgreeWithWhatTheyAreMadeOf(t *testing.T) {
 	if share := figure(ask.Query{Ask: "measure", Where: []string{"late"}, Event: "ended", Pick: "share"}, "run", "share"); share != (late*1000+ended/2)/ended {
 		t.Errorf("%d of 1000 were late; want %d of %d", share, late, ended)
 	}
+	talks(t, [][2]string{{"how many jobs waited more than 1 h", "how many jobs ran with wait more than 1 h"},
+		{"same for 30 minutes", "how many jobs ran with wait more than 30 min"}, {"which of them were late", "late jobs with wait more than 30 min"}, {"and of vision", "late jobs with wait more than 30 min of tenant vision"}})
 }
 
 // The time of a query is that of its event: what ended in an hour may have arrived long before.

@@ -289,7 +289,7 @@ func (r *Result) shareOfWhole(l *Dataset, q ask.Query) {
 		if !conditions {
 			all.Site, all.Tenant, all.Model = "", "", ""
 		}
-		whole, noun = sumGroups(l.tallyGroups(all)).figureFor(all, "whole"), newSentence("the %s%s", plainText(tallyNoun(q)), describeJobs(all))
+		whole, noun = sumGroups(l.tallyGroups(all)).figureFor(all, "whole"), newSentence("the %s%s", plainText(tallyNoun(all)), describeJobs(all))
 	} else {
 		all.Site, all.Tenant = "", ""
 		whole = sumGroups(l.tallyGroups(all)).figureFor(all, "run")
