@@ -27,8 +27,8 @@ const (
 
 // A groupTally is what one group of a split has.
 type groupTally struct {
-	usage usageSum
-	jobs  int
+	usage  usageSum
+	jobs   int
 	values []Figure // of a measure, sorted
 }
 
