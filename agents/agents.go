@@ -31,9 +31,6 @@ type Config struct {
 	Strategy BidStrategy // default DefaultStrategy()
 	Network  Network     // default DefaultNetwork
 	Terms    terms.Terms // of the site; the zero value has none
-	// OneComponent says that the site's executor starts gangs of one component only: the agent bids
-	// for no others.
-	OneComponent bool
 	// Services says that the site's executor runs replicas of services: without it the agent holds none.
 	Services bool
 }

@@ -57,9 +57,6 @@ func (p *bidPricing) bidsForJob(j protocol.Job) protocol.JobBids {
 	if until := a.rebidAfter[j.ID]; until > p.now {
 		return protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.NoCapacity, Note: "this site lost it, and does not offer for it before " + until.String()}}
 	}
-	if len(j.Pods) > 1 && a.cfg.OneComponent {
-		return protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.RunsNoGangs, Note: a.cfg.Site + " runs jobs of one component only"}}
-	}
 	if a.curve == nil {
 		return protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.NoSignal}}
 	}

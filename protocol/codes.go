@@ -17,7 +17,6 @@ const (
 
 	OverQuota      Code = "over-quota"       // its tenant holds its share of the quota tree
 	QueueBlocked   Code = "queue-blocked"    // one that stands before it in its StrictFIFO queue finds no room
-	RunsNoGangs    Code = "runs-no-gangs"    // its executor starts no jobs of several components
 	RefusedByTerms Code = "refused-by-terms" // the terms of the site: whom it serves, how much it lends, and when
 )
 

@@ -36,7 +36,6 @@ type Config struct {
 func BuildSite(cfg Config, signals runtime.LocalParty) (runtime.Config, error) {
 	x := cfg.Executor
 	x.Site, x.Power = cfg.Site, cfg.Power
-	cfg.OneComponent = true // a gang is one Job, which has one pod template
 	if err := x.ConnectToCluster(cfg.Kubeconfig); err != nil {
 		return runtime.Config{}, err
 	}

@@ -30,8 +30,6 @@ type SiteConfig struct {
 	// NodesSleep says that the nodes which the executor reports are switched off when they are
 	// empty. Bids then include what keeping a node awake costs. Nodes say so by their Host.
 	NodesSleep bool
-	// OneComponent says that the executor starts gangs of one component only: see agents.Config.
-	OneComponent bool
 	// Terms are those on which the site runs jobs of others; the zero value has none.
 	Terms terms.Terms
 }
@@ -60,7 +58,7 @@ func BuildSite(cfg SiteConfig, executor, signals LocalParty) (Config, error) {
 	}
 	out := Config{
 		Site: cfg.Site, DataDir: cfg.Folder, Log: slog.New(slog.DiscardHandler),
-		Agent:       agents.New(agents.Config{Site: cfg.Site, Strategy: agents.DefaultStrategy(), Terms: cfg.Terms, OneComponent: cfg.OneComponent}, nodes, forecast.New(cfg.Forecast)),
+		Agent:       agents.New(agents.Config{Site: cfg.Site, Strategy: agents.DefaultStrategy(), Terms: cfg.Terms}, nodes, forecast.New(cfg.Forecast)),
 		SideParties: make(map[protocol.Party]Restartable),
 		More:        make(map[protocol.Party]func(context.Context, bus.Bus, uint32) error),
 	}

@@ -324,7 +324,7 @@ func callSoonWithoutBids(now protocol.Time, all []auction.Decision) {
 
 // isPermanentReason reports whether a site that gives reason c can never run the job.
 func isPermanentReason(c protocol.Code) bool {
-	return c == protocol.NotAllowed || c == protocol.NoSuchGPU || c == protocol.FitsNoNode || c == protocol.RefusedByTerms || c == protocol.RunsNoGangs
+	return c == protocol.NotAllowed || c == protocol.NoSuchGPU || c == protocol.FitsNoNode || c == protocol.RefusedByTerms
 }
 
 // commonRejectReason returns why no site can ever run a job. A lack of fitting GPUs tells the

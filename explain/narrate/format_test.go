@@ -13,7 +13,7 @@ import (
 func TestEveryCodeHasWords(t *testing.T) {
 	for _, code := range []protocol.Code{
 		protocol.NotAllowed, protocol.NoSuchGPU, protocol.FitsNoNode, protocol.NoCapacity, protocol.PastDeadline, protocol.NoSignal, protocol.BadPlanning,
-		protocol.NotCalled, protocol.RunsNoGangs, protocol.Cheapest, protocol.ByRule, protocol.CheaperLater, protocol.Waiting, protocol.NoBids,
+		protocol.NotCalled, protocol.Cheapest, protocol.ByRule, protocol.CheaperLater, protocol.Waiting, protocol.NoBids,
 		protocol.Malformed, protocol.Duplicate, protocol.CapacityTaken, protocol.Superseded, protocol.UnknownJob,
 		protocol.NoAnswer, protocol.ImpossibleBid, protocol.ChosenByJudge, "",
 		protocol.NoHeartbeat, protocol.MissedRounds, protocol.KeysRevoked, protocol.Drained, protocol.SignalsOld,

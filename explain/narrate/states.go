@@ -165,7 +165,6 @@ var reasonTexts = map[protocol.Code]string{
 	protocol.NotAllowed:         "its data may not leave the regions that it names",
 	protocol.NoSuchGPU:          "the site has no GPU of a model that will do",
 	protocol.FitsNoNode:         "no node of the site is large enough",
-	protocol.RunsNoGangs:        "the site runs no jobs of several components",
 	protocol.RefusedByTerms:     "the site's terms refuse it",
 	protocol.OverQuota:          "the quotas leave its tenant no room",
 	protocol.Preempting:         "runs are being stopped to make room for it",

@@ -349,7 +349,7 @@ var advised = []struct {
 }{
 	{protocol.NotAllowed, "let its data be at more sites (regions)"}, {protocol.NoSuchGPU, "allow more GPU models"},
 	{protocol.FitsNoNode, "ask for fewer GPUs, cores or less memory on one node"}, {protocol.NoCapacity, "wait, or ask for less"},
-	{protocol.RunsNoGangs, "give it one component"}, {protocol.PastDeadline, "set a later deadline"}, {protocol.RefusedByTerms, "ask the site's operator to serve its tenant"}, {protocol.OverQuota, "wait, or have its quota raised"}, {protocol.QueueBlocked, "wait, or have the job before it cancelled"},
+	{protocol.PastDeadline, "set a later deadline"}, {protocol.RefusedByTerms, "ask the site's operator to serve its tenant"}, {protocol.OverQuota, "wait, or have its quota raised"}, {protocol.QueueBlocked, "wait, or have the job before it cancelled"},
 }
 
 // answerAdvice says what keeps a job from sites and from starting, and what would

@@ -158,5 +158,5 @@ func messageID(o history.MessageRef) string {
 var reasonClasses = map[protocol.Code]string{
 	protocol.NotAllowed: "residency", protocol.NoSuchGPU: "gpu_type", protocol.FitsNoNode: "capacity", protocol.NoCapacity: "capacity",
 	protocol.PastDeadline: "deadline", protocol.NoSignal: "stale", protocol.NoAnswer: "stale", protocol.ImpossibleBid: "untrusted",
-	protocol.NotCalled: "maintenance", protocol.RunsNoGangs: "capacity",
+	protocol.NotCalled: "maintenance",
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -55,7 +56,7 @@ func (h *KubeExecutor) createCompanions(ctx context.Context, r *run, u *unstruct
 			return err
 		}
 	}
-	if r.launch.Job.IsGang() {
+	if r.launch.Job.IsGang() && r.kind.Kind == "Job" {
 		return h.createGangService(ctx, r, u)
 	}
 	return nil
@@ -68,7 +69,7 @@ func (h *KubeExecutor) createClaimTemplates(ctx context.Context, r *run, u *unst
 	if err != nil {
 		return err
 	}
-	for i, t := range all {
+	for _, t := range all {
 		var names []string
 		list, _ := t.spec["resourceClaims"].([]any)
 		for _, v := range list {
@@ -76,7 +77,8 @@ func (h *KubeExecutor) createClaimTemplates(ctx context.Context, r *run, u *unst
 			names = append(names, name)
 		}
 		// Any place of a component has the share of its devices.
-		place := max(0, slices.IndexFunc(r.launch.Places, func(p protocol.Place) bool { return p.Component == i }))
+		component, _ := childMap(t.metadata, "labels")[kube.LabelComponent].(string)
+		place := max(0, slices.IndexFunc(r.launch.Places, func(p protocol.Place) bool { return strconv.Itoa(p.Component) == component }))
 		if err := h.binder.CreateClaimTemplates(ctx, r.bindingAt(place), u, names); err != nil {
 			return err
 		}

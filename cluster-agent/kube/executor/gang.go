@@ -18,83 +18,31 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A gang is one Indexed Job with one pod for each index. Its pods exist behind a
-// scheduling gate until all of them can be bound, each to its own place of the launch.
-// Place and pod belong together by the pod's index, so every incarnation of the executor
-// binds the same pod to the same place, also one that its controller made anew.
+// The pods of a gang exist behind a scheduling gate until all of them can be bound, each to
+// its own place of the launch. Place and pod belong together by the pod's component and
+// index, so every incarnation of the executor binds the same pod to the same place, also
+// one that its controller made anew. gangtask.go says how a task is made a gang.
 
-// masterPort is where rank 0 of a gang listens, unless the task says otherwise: the
-// default of PyTorch's launcher.
-const masterPort = "29500"
+// jobIndexLabel is the label by which JobSet counts the Jobs of a replicatedJob.
+const jobIndexLabel = "jobset.sigs.k8s.io/job-index"
 
-// shapeGang makes a task run a gang: one pod for each index, all at once. It returns an
-// error if the task is of a kind, or says of itself, that it cannot.
-func shapeGang(u *unstructured.Unstructured, k *jobKind, j *protocol.Job) error {
-	switch {
-	case k.Kind != "Job":
-		return fmt.Errorf("a %s runs on one node here: give a job with components a batch/v1 Job as its task", k.Kind)
-	case len(j.Pods) != 1:
-		return fmt.Errorf("the job has %d components but a Job has one pod template: describe it by one component", len(j.Pods))
+// indexOfPod returns to which component of its gang a pod belongs, and the pod's index
+// among those of that component; false if it does not say so.
+func indexOfPod(p *corev1.Pod) (component, index int, ok bool) {
+	component, err1 := strconv.Atoi(p.Labels[kube.LabelComponent])
+	index, err2 := strconv.Atoi(p.Annotations[batchv1.JobCompletionIndexAnnotation])
+	if err1 != nil || err2 != nil || index < 0 {
+		return 0, 0, false
 	}
-	spec := childMap(u.Object, "spec")
-	for _, field := range []string{"parallelism", "completions"} {
-		if v, ok := spec[field]; ok && toInt64(v) != int64(j.Pods[0].Pods) {
-			return fmt.Errorf("the task has %d of spec.%s but the job has %d pods: make them equal, or leave it out", toInt64(v), field, j.Pods[0].Pods)
+	if text := p.Labels[jobIndexLabel]; text != "" {
+		job, err1 := strconv.Atoi(text)
+		each, err2 := strconv.Atoi(p.Annotations[kube.AnnotationPodsOfJob])
+		if err1 != nil || err2 != nil || job < 0 || index >= each {
+			return 0, 0, false
 		}
-		spec[field] = int64(j.Pods[0].Pods)
+		index += job * each
 	}
-	spec["completionMode"] = string(batchv1.IndexedCompletion)
-	return nil
-}
-
-// shapeGangPod has the pods of a component wait behind the gang's gate, and tells them
-// their rank and where rank 0 is. service is the name of the gang's headless Service,
-// after which the Job's pods are named too. What the task sets itself stays.
-func shapeGangPod(t podTemplate, component int, j *protocol.Job, service string) {
-	mergeStringMap(t.metadata, "labels", map[string]string{kube.LabelComponent: strconv.Itoa(component)})
-	t.spec["schedulingGates"] = []any{map[string]any{"name": kube.GateGang}}
-	t.spec["subdomain"] = service
-	rank := map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.annotations['" + batchv1.JobCompletionIndexAnnotation + "']"}}
-	vars := []map[string]any{
-		{"name": "MASTER_ADDR", "value": service + "-0." + service},
-		{"name": "MASTER_PORT", "value": masterPort},
-		{"name": "WORLD_SIZE", "value": strconv.Itoa(j.PodCount())},
-		{"name": "RANK", "valueFrom": rank},
-	}
-	for _, c := range slices.Concat(containersIn(t.spec, "initContainers"), containersIn(t.spec, "containers")) {
-		env, _ := c["env"].([]any)
-		for _, v := range vars {
-			if !slices.ContainsFunc(env, func(x any) bool { m, _ := x.(map[string]any); return m["name"] == v["name"] }) {
-				env = append(env, v)
-			}
-		}
-		c["env"] = env
-	}
-}
-
-// requestGPUsForGang is requestGPUsForLaunch for each component of a gang: its template
-// requests what one of its pods was sold.
-func (h *KubeExecutor) requestGPUsForGang(l protocol.Launch, all []podTemplate) error {
-	for i := range l.Job.Pods {
-		one, t := l, all[i]
-		one.Job, t.count = l.Job.PodsOf(i, 1), 1
-		t.claimBase = claimBaseOf(l, i)
-		if err := h.requestGPUsForLaunch(one, []podTemplate{t}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// claimBaseOf returns the name from which those of a component's claim templates are made.
-func claimBaseOf(l protocol.Launch, component int) string {
-	return kube.RunName(l.Job.ID, l.Epoch) + "-c" + strconv.Itoa(component)
-}
-
-// componentOf returns to which component of a gang labels belong.
-func componentOf(labels map[string]string) (component int, ok bool) {
-	component, err := strconv.Atoi(labels[kube.LabelComponent])
-	return component, err == nil
+	return component, index, true
 }
 
 // placeOfPod returns the index of the place that a pod of the run has among the places
@@ -104,9 +52,8 @@ func (r *run) placeOfPod(p *corev1.Pod) (place int, ok bool) {
 	if !r.launch.Job.IsGang() {
 		return 0, true
 	}
-	component, ok := componentOf(p.Labels)
-	index, err := strconv.Atoi(p.Annotations[batchv1.JobCompletionIndexAnnotation])
-	if !ok || err != nil || index < 0 {
+	component, index, ok := indexOfPod(p)
+	if !ok {
 		return 0, false
 	}
 	for i, x := range r.launch.Places {
@@ -160,12 +107,14 @@ func (h *KubeExecutor) observeStart(r *run, pods []*corev1.Pod) {
 	if r.begun {
 		return
 	}
-	ran := make(map[string]bool)
+	type podIndex struct{ component, index int }
+	ran := make(map[podIndex]bool)
 	for _, p := range pods {
 		if !podHasRun(p) || !r.isAtItsPlace(p) {
 			continue
 		}
-		ran[p.Labels[kube.LabelComponent]+"/"+p.Annotations[batchv1.JobCompletionIndexAnnotation]] = true
+		component, index, _ := indexOfPod(p)
+		ran[podIndex{component, index}] = true
 		h.mu.Lock()
 		if at := podStartTime(p); r.startedAt == 0 || at < r.startedAt {
 			r.startedAt = at
@@ -181,10 +130,19 @@ func (h *KubeExecutor) observeStart(r *run, pods []*corev1.Pod) {
 // another scheduler put elsewhere, ends the run.
 func (h *KubeExecutor) bindGang(ctx context.Context, r *run, pods []*corev1.Pod) error {
 	parts := make([]binder.Part, len(r.launch.Places))
-	there, unbound := 0, false
+	there, unbound, attempt := 0, false, int64(0)
 	for _, p := range pods {
-		if p.Status.Phase == corev1.PodFailed {
+		attempt = max(attempt, jobSetAttemptOf(p))
+	}
+	for _, p := range pods {
+		switch {
+		case p.Status.Phase == corev1.PodFailed:
 			continue
+		case jobSetAttemptOf(p) < attempt: // its JobSet began anew, and is about to delete it
+			if kube.PodEnded(p) {
+				continue
+			}
+			return nil
 		}
 		i, ok := r.placeOfPod(p)
 		if !ok {
@@ -218,8 +176,9 @@ func (h *KubeExecutor) bindGang(ctx context.Context, r *run, pods []*corev1.Pod)
 	return err
 }
 
-// createGangService creates the headless Service under which the pods of a gang find each
-// other by name, also before they are ready. The run's object u owns it.
+// createGangService creates the headless Service under which the pods of a Job find each
+// other by name, also before they are ready. The run's object u owns it. A JobSet creates
+// its own.
 func (h *KubeExecutor) createGangService(ctx context.Context, r *run, u *unstructured.Unstructured) error {
 	_, err := h.cfg.Client.CoreV1().Services(r.namespace).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{

@@ -78,11 +78,11 @@ func TestTaskThatIsNoGangIsRefusedInWords(t *testing.T) {
 		launch protocol.Launch
 		want   string
 	}{
-		`{"apiVersion":"batch/v1","kind":"Job","spec":{"parallelism":2,"template":` + pod(2) + `}}`: {gangOf("", 2, 1), "the task has 2 of spec.parallelism but the job has 3 pods"},
+		`{"apiVersion":"batch/v1","kind":"Job","spec":{"parallelism":2,"template":` + pod(2) + `}}`: {gangOf("", 2, 1), "the task has 2 of spec.parallelism but the job needs 3 pods there"},
 		`{"apiVersion":"batch/v1","kind":"Job","spec":{"completions":9,"template":` + pod(2) + `}}`: {gangOf("", 2, 1), "the task has 9 of spec.completions"},
 		`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":` + pod(3) + `}}`:                 {gangOf("", 2, 1), "the task requests 3 GPUs but the job requests 2"},
 		`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":` + pod(2) + `}}`:                 {two, "the job has 2 components"},
-		objects[4].text: {gangOf("", 2, 1), "a JobSet runs on one node here"},
+		objects[5].text: {gangOf("", 2, 1), "a RayJob runs on one node here"},
 	} {
 		tc.launch.Task = protocol.Task(text)
 		if _, _, err := h.buildRunObject(tc.launch); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -84,8 +84,9 @@ func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstruct
 		unstructured.RemoveNestedField(u.Object, "spec", "manualSelector")
 		unstructured.RemoveNestedField(u.Object, "spec", "managedBy") // the cluster's own Job controller runs it
 	}
+	var gang []gangTemplate
 	if l.Job.IsGang() {
-		if err := shapeGang(u, k, &l.Job); err != nil {
+		if gang, err = shapeGang(u, k, &l.Job); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -108,15 +109,15 @@ func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstruct
 			delete(t.spec, field) // the award decides where and on which devices it runs
 		}
 		h.addTolerations(t.spec)
-		if l.Job.IsGang() {
-			shapeGangPod(t, i, &l.Job, u.GetName())
+		if gang != nil {
+			shapeGangPod(t, gang[i], &l.Job)
 		}
 	}
 	if k.Kind == "Workflow" { // its pods inherit tolerations from the Workflow
 		h.addTolerations(childMap(u.Object, "spec"))
 	}
-	if l.Job.IsGang() {
-		return u, k, h.requestGPUsForGang(l, all)
+	if gang != nil {
+		return u, k, h.requestGPUsForGang(l, all, gang)
 	}
 	return u, k, h.requestGPUsForLaunch(l, all)
 }
