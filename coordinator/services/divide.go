@@ -12,15 +12,17 @@ import (
 // hysteresis is by which part a rebalance by cost must save more than its moves cost, in thousandths.
 const hysteresis = protocol.Milli(200)
 
-// closeCall divides the services of the call, one after the other, by the bids that came. What one gets is
-// taken off the bids for the next.
+// closeCall divides the services of the call by the bids that came: together where they compete for the same
+// GPUs, else one after the other. What one gets is taken off the bids for the next then.
 func (k *Services) closeCall(now protocol.Time, sites []Site) {
 	c := k.call
 	k.call = nil
-	for _, s := range c.services {
-		if k.all[s.spec.ID] == s && !s.deleted {
-			k.divide(now, s, c, sites)
-		}
+	all := slices.DeleteFunc(slices.Clone(c.services), func(s *service) bool { return k.all[s.spec.ID] != s || s.deleted })
+	if k.divideTogether(now, all, c, sites) {
+		return
+	}
+	for _, s := range all {
+		k.divide(now, s, c, sites)
 	}
 }
 
@@ -36,13 +38,18 @@ func (k *Services) divide(now protocol.Time, s *service, c *call, sites []Site) 
 	} else {
 		d, err = division.Divide(r)
 	}
-	s.due, s.cause, s.rebalance = 0, "", false
 	if err != nil { // bids were checked, so it is ours: the service stays as it is
 		k.counts["division-failed"]++
 		s.lack = protocol.Reason{Code: protocol.Malformed, Note: err.Error()}
-		s.due = now.Add(k.cfg.Check)
+		s.due, s.cause, s.rebalance = now.Add(k.cfg.Check), "", false
 		return
 	}
+	k.conclude(now, s, d, cause, c, sites)
+}
+
+// conclude decides by a division, and has a service that is not settled looked at again.
+func (k *Services) conclude(now protocol.Time, s *service, d division.Division, cause protocol.Code, c *call, sites []Site) {
+	s.due, s.cause, s.rebalance = 0, "", false
 	k.decide(now, s, d, cause, c, sites)
 	if s.pending > 0 || s.isUnsettled() {
 		s.due = now.Add(k.cfg.Check).Floor(k.cfg.Check)

@@ -267,6 +267,19 @@ func TestReplicasOfASilentSiteGoElsewhereAfterAWhile(t *testing.T) {
 	f.want("llm", map[string]int{"b": 6})
 }
 
+// A service that was scaled to nothing before is forgotten as it is deleted.
+func TestAServiceWithoutReplicasIsDeleted(t *testing.T) {
+	f := newFederation(t, map[string]int{"a": 4}, "a")
+	f.say(protocol.Submitter, protocol.SubmitService{Service: aService("llm", 2)})
+	f.run(2 * time.Second)
+	f.say(protocol.OperatorAPI, protocol.ScaleService{Service: "llm"})
+	f.run(2 * time.Second)
+	f.say(protocol.OperatorAPI, protocol.DeleteService{Service: "llm"})
+	if f.run(time.Minute); len(f.it.all) != 0 {
+		t.Errorf("%d services are known; want none", len(f.it.all))
+	}
+}
+
 // Whatever is asked of services in whatever order, sites that answer are never told to hold more than they
 // have GPUs, and in the end each service has what it wants or all room is taken.
 func TestNoSiteIsToldToHoldMoreThanItHas(t *testing.T) {

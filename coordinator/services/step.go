@@ -2,6 +2,7 @@ package services
 
 import (
 	"github.com/gridbid/gridbid/protocol"
+	"maps"
 )
 
 // Step takes in a message; sites are asked for where it closes a call. Event says that it must be recorded:
@@ -122,6 +123,9 @@ func (k *Services) delete(now protocol.Time, s *service) {
 		b.Sites = append(b.Sites, protocol.SiteCount{Site: site, Before: s.target[site]})
 	}
 	clear(s.target)
+	maps.DeleteFunc(s.wish, func(site string, w assignment) bool { // it has none, and has acknowledged that
+		return w.count == 0 && s.status[site].Revision == w.revision
+	})
 	k.send("", b, true)
 	k.assignTargets(now, s, false, nil)
 	k.RoomAppeared(now)
