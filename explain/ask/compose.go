@@ -114,7 +114,7 @@ func (c *composer) collect() bool {
 				c.said["NUM"], c.said["size"] = nil, []string{""}
 			}
 		}
-		if !known {
+		if !known || c.q.Site != "" && slices.Contains(word, "where") { // "where did oslo's jobs go": by their homes
 			return false
 		}
 	}

@@ -41,6 +41,9 @@ func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 		return Query{}, false
 	}
 	r.concepts = append(r.concepts, r.implied...)
+	if (r.query.Site != "" || r.query.Tenant != "") && (r.concepts.hasConcept("compare") || r.concepts.hasConcept("differ")) {
+		return Query{}, false // "is that worse than oslo" compares: see applyChange
+	}
 	r.takeSplits()
 	if len(r.query.Policies) == 1 { // "and under home-fifo"
 		late := slices.Equal(before.Where, []string{"late"})

@@ -446,7 +446,9 @@ func (r *reading) addName(t token, negated bool) *Clarification {
 	case n.kind == ofTenant && r.query.Tenant == "":
 		r.query.Tenant = n.name
 	case n.kind == ofPolicy:
-		r.query.Policies = append(r.query.Policies, n.name)
+		if !slices.Contains(r.query.Policies, n.name) { // two of its names
+			r.query.Policies = append(r.query.Policies, n.name)
+		}
 	case n.kind == ofSite && r.query.Site == "":
 		r.query.Site = n.name
 	case n.kind == ofSite && r.query.Other == "" && r.query.Site != n.name:

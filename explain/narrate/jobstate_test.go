@@ -23,7 +23,7 @@ func TestAStateHasWords(t *testing.T) {
 		{history.JobState{State: history.Pending, Why: protocol.Reason{Code: protocol.NoBids}}, 0, "no place is planned: no site has an option for it"},
 		{history.JobState{State: history.Planned, Site: "hydro-north", Start: start, Why: protocol.Reason{Code: protocol.CheaperLater}}, 20_000, "held: the plan starts it at 12 Mar 03:45 at hydro-north, $0.0200 less than now"},
 		{history.JobState{State: history.Planned, Site: "hydro-north", Start: start, Why: protocol.Reason{Code: protocol.CheaperLater}}, 0, "held: the plan starts it at 12 Mar 03:45 at hydro-north, a better hour than now"},
-		{history.JobState{State: history.Planned, Site: "oslo", Start: start, Why: protocol.Reason{Code: protocol.Waiting}}, 0, "held: the plan starts it at 12 Mar 03:45 at oslo, as no site has room now"},
+		{history.JobState{State: history.Planned, Site: "oslo", Start: start, Why: protocol.Reason{Code: protocol.Waiting}}, 0, "held: the plan starts it at 12 Mar 03:45 at oslo, as no site that may run it has room now"},
 		{history.JobState{State: history.Planned, Awarded: true, Site: "oslo", Start: start, Why: protocol.Reason{Code: protocol.Cheapest}}, 0, "oslo has it, to start at 12 Mar 03:45: it costs least, all jobs of the round taken together"},
 		{history.JobState{State: history.Running, Awarded: true, Stopping: true, Site: "oslo", Start: start}, 0, "runs at oslo since 12 Mar 03:45; its site was asked to stop it"},
 		{history.JobState{State: history.Preempted, Why: protocol.Reason{Code: protocol.Reclaimed}}, 0, "its run was taken down: the owner of the site took the devices back"},

@@ -180,7 +180,7 @@ var reasonTexts = map[protocol.Code]string{
 	protocol.ChosenByJudge:      "a judge chose it among options that cost nearly the same",
 	protocol.ByRule:             "the rule of this policy chose the site",
 	protocol.CheaperLater:       "the plan runs it at a better hour",
-	protocol.Waiting:            "no site has room now",
+	protocol.Waiting:            "no site that may run it has room now",
 	protocol.NoBids:             "no site has an option for it",
 	protocol.Malformed:          "the job makes no sense",
 	protocol.Duplicate:          "a job of that id with other contents is known",
@@ -207,7 +207,7 @@ var reasonTexts = map[protocol.Code]string{
 	"":                          "no reason was given",
 }
 
-// ReasonText returns a reason in words that can follow "because": "no site has room now".
+// ReasonText returns a reason in words that can follow "because": "no site that may run it has room now".
 // An unknown code is returned as it is, cleaned.
 func ReasonText(code protocol.Code) string {
 	if text, known := reasonTexts[code]; known {
@@ -222,7 +222,7 @@ func HasReasonText(code protocol.Code) bool {
 	return known
 }
 
-// ReasonWithNote returns a reason with its note: "no site has room now (4 of 4 busy)".
+// ReasonWithNote returns a reason with its note: "no site that may run it has room now (4 of 4 busy)".
 func ReasonWithNote(why protocol.Reason) string {
 	if why.Note == "" {
 		return ReasonText(why.Code)

@@ -21,7 +21,7 @@ type placementState struct {
 // spaces.
 var reasonPhrases = map[protocol.Code]string{
 	protocol.CheaperLater:   "a later hour is cheaper or cleaner",
-	protocol.Waiting:        "no site has room now",
+	protocol.Waiting:        "no site that may run it has room now",
 	protocol.NoBids:         "no site can run it",
 	protocol.Cheapest:       "of all offers, that costs least",
 	protocol.ChosenByJudge:  "chosen among offers that cost nearly the same",
