@@ -40,6 +40,7 @@ func TestAWordThatIsNotAccountedForGivesTheQuestionBack(t *testing.T) {
 		"how many jobs left oslo after noon", "how many of my urgent jobs started", "how many GPUs did the late jobs use", "which jobs did oslo win against lyon",
 		"average carbon of the top 5 jobs", "top 5 jobs by carbon 8", "median and mean energy of jobs", "energy and carbon of urgent jobs",
 		"late jobs longer than 2 hours", "who owns oslo", "is oslo run well?", "which jobs nearly ran", "urgent jobs for pandas",
+		"where did the oslo jobs go",
 	} {
 		if got, _, back := l.ParseQuestion(q); back == nil {
 			t.Errorf("%q is read as %q", q, got.String())
@@ -65,5 +66,25 @@ func TestAFollowUpNamesAnotherPolicy(t *testing.T) {
 	talk.ContinueFrom(q)
 	if got, _, back := talk.ParseQuestion(l, "and with the simple policy?"); back != nil || got.String() != "compare policies late policy home-fifo" {
 		t.Errorf("it is read as %q (%+v)", got.String(), back)
+	}
+}
+
+// "Worse than" beside a site goes on to a comparison with it, and not to that site alone.
+func TestAFollowUpComparesWithAnotherSite(t *testing.T) {
+	l := NewParser(RunContext{Sites: []string{"oslo", "lyon"}, First: noon, Last: noon, Today: noon})
+	var talk Conversation
+	q, _, _ := talk.ParseQuestion(l, "average wait at oslo")
+	talk.ContinueFrom(q)
+	if got, _, back := talk.ParseQuestion(l, "is that worse than lyon"); back != nil || got.Site != "oslo" || got.Against != "lyon" {
+		t.Errorf("it is read as %q (%+v)", got.String(), back)
+	}
+}
+
+// Two names of one policy are that policy once.
+func TestTwoNamesOfAPolicyAreOne(t *testing.T) {
+	l := NewParser(RunContext{Sites: []string{"oslo"}, Policies: []string{"auction", "home-fifo"}, First: noon, Last: noon, Today: noon})
+	q, _, back := l.ParseQuestion("cost against home-fifo, first come first served")
+	if back != nil || len(q.Policies) != 1 {
+		t.Errorf("it is read as %q (%+v)", q.String(), back)
 	}
 }
