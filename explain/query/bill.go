@@ -32,11 +32,9 @@ func isAbout(q ask.Query, r history.JobRecord) bool {
 	return includes(q, r.Job.Tenant, siteOfRun(r))
 }
 
-// endedJobs returns the jobs that a query is about and that ended in its window.
-func (l *Dataset) endedJobs(q ask.Query) []history.JobRecord {
-	return l.jobsWhere(func(r history.JobRecord) bool {
-		return r.HasEnded() && isAbout(q, r) && inWindow(q, r.Run.Ended) && l.withinBound(q, r)
-	})
+// jobsOf returns the jobs that a query is about and of which an event was in its window.
+func (l *Dataset) jobsOf(q ask.Query, event string, where ...string) []history.JobRecord {
+	return l.measuredJobs(ask.Query{Tenant: q.Tenant, Site: q.Site, ExceptSites: q.ExceptSites, ExceptTenants: q.ExceptTenants, From: q.From, To: q.To, Event: event, Where: where})
 }
 
 // segmentsIn returns the run segments that a query is about and that ended in its window.
@@ -299,7 +297,7 @@ func (l *Dataset) answerEnergyMix(q ask.Query) (r Result) {
 // answerSummary says what was used, and how many jobs were late and decisions were made.
 func (l *Dataset) answerSummary(q ask.Query) Result {
 	r := l.answerBill(q)
-	r.addSentence("%s late.", countedPart(valueOf("run", "late", len(l.lateJobs(q))), "job was", "jobs were"))
+	r.addSentence("%s late.", countedPart(valueOf("run", "late", len(l.jobsOf(q, "ended", "late"))), "job was", "jobs were"))
 	if s, ok := l.lateByNow(q); ok {
 		r.Sentences = append(r.Sentences, s)
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -69,12 +68,8 @@ func dateText(t protocol.Time) string { return t.StdTime().Format("2006-01-02") 
 
 // tallyDay counts what happened in a query's window.
 func (l *Dataset) tallyDay(q ask.Query) dayTally {
-	t := dayTally{from: q.From, ended: len(l.endedJobs(q)), late: len(l.lateJobs(q))}
-	t.arrived = len(l.jobsWhere(func(r history.JobRecord) bool {
-		first, ran := firstSegment(r)
-		return inWindow(q, r.Job.Arrival) && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || ran && first.Run.Site == q.Site)
-	}))
-	started := l.measuredJobs(ask.Query{Tenant: q.Tenant, Site: q.Site, Event: "started", From: q.From, To: q.To})
+	t := dayTally{from: q.From, arrived: len(l.jobsOf(q, "arrived")), ended: len(l.jobsOf(q, "ended")), late: len(l.jobsOf(q, "ended", "late"))}
+	started := l.jobsOf(q, "started")
 	for _, r := range started {
 		wait, _ := r.WaitTime()
 		t.wait += wait.Milliseconds()

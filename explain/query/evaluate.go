@@ -28,7 +28,7 @@ var evaluators = map[string]evaluator{
 	"best-hour": (*Dataset).answerBestHour, "best-price": (*Dataset).answerBestHour, "best-start": (*Dataset).answerBestStart,
 	"forecast": (*Dataset).answerForecast, "forecast-error": (*Dataset).answerForecastError,
 	// Many jobs.
-	"measure": (*Dataset).answerMeasure, "late": (*Dataset).answerMeasure, "waits": (*Dataset).answerMeasure, "pending": (*Dataset).answerPendingJobs, "jobs": (*Dataset).answerCount, "stuck": (*Dataset).answerStuckJobs,
+	"measure": (*Dataset).answerMeasure, "late": (*Dataset).answerMeasure, "waits": (*Dataset).answerMeasure, "pending": (*Dataset).answerPendingJobs, "jobs": (*Dataset).answerMeasure, "stuck": (*Dataset).answerStuckJobs,
 	"shares": (*Dataset).answerShares, "pauses": (*Dataset).answerPauses, "no-preemption": (*Dataset).answerPreemptions, "no-priority": (*Dataset).answerPriority, "overflow": (*Dataset).answerOverflow,
 	// The market, its rounds and its rules.
 	"weights": (*Dataset).answerWeights, "bid-error": (*Dataset).answerBidError, "silent": (*Dataset).answerSilentSites, "activity": (*Dataset).answerActivity, "reneges": (*Dataset).answerReneges,

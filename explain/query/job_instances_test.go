@@ -42,10 +42,10 @@ func TestADecisionBelongsToItsJobInstance(t *testing.T) {
 	s := nights()
 	l := s.buildDataset()
 	first := s.addDecision("nightly", 2)
-	if a := l.AnswerQuestion("late jobs"); len(a.Table.Rows) != 1 || a.Table.Rows[0][6] != first {
+	if a := l.AnswerQuestion("late jobs"); len(a.Table.Rows) != 1 || a.Table.Rows[0][8] != first {
 		t.Errorf("late jobs: %v; want one, by %s", a.Table.Rows, first)
 	}
-	if a := l.AnswerQuestion("top 5 jobs by carbon"); len(a.Table.Rows) != 2 || a.Table.Rows[0][6] == a.Table.Rows[1][6] {
+	if a := l.AnswerQuestion("top 5 jobs by carbon"); len(a.Table.Rows) != 2 || a.Table.Rows[0][8] == a.Table.Rows[1][8] {
 		t.Errorf("top: %v; want two, each by its own decision", a.Table.Rows)
 	}
 	holds(t, l, "why did nightly wait", "It was never held", "because")

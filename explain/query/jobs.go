@@ -2,10 +2,8 @@ package query
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/narrate"
@@ -19,29 +17,11 @@ const mostListed = 20
 // boundedNoun words the quantities of jobs that are bounded.
 var boundedNoun = map[string]string{"wait": "a wait", "run": "a run", "late": "a lateness", "gpus": "a number", "carbon": "carbon", "energy": "energy", "cost": "a cost of energy", "paid": "a payment"}
 
-// lateJobs returns the jobs that a query is about and that ended after their deadline.
-func (l *Dataset) lateJobs(q ask.Query) []history.JobRecord {
-	return slices.DeleteFunc(l.endedJobs(q), func(r history.JobRecord) bool { return !r.EndedLate() })
-}
-
 // pendingJobs returns the jobs that a query is about and that had arrived and not started.
 func (l *Dataset) pendingJobs(q ask.Query, at protocol.Time) []history.JobRecord {
 	return l.jobsWhere(func(r history.JobRecord) bool {
 		waits := slices.Contains(statesBeforeRun, l.history.JobStateAt(&r, at).State)
 		return waits && includes(q, r.Job.Tenant, l.givenTo(r, at)) && l.withinBound(q, r)
-	})
-}
-
-// countedJobs returns the jobs that a query counts: those that arrived in its window, or that are in
-// its state.
-func (l *Dataset) countedJobs(q ask.Query) []history.JobRecord {
-	return l.jobsWhere(func(r history.JobRecord) bool {
-		there := q.State != "" && includes(q, r.Job.Tenant, l.siteInState(q, r))
-		if q.State == "" {
-			there = includes(q, r.Job.Tenant, cmp.Or(q.Site, siteOfRun(r))) && (q.Site == "" || slices.ContainsFunc(r.RunSegments(), func(x history.RunSegment) bool { return x.Run.Site == q.Site }))
-		}
-		model := q.Model == "" || r.Run != nil && r.Run.Model == q.Model
-		return there && model && (q.State != "" || inWindow(q, r.Job.Arrival)) && l.inState(q, r) && l.withinBound(q, r)
 	})
 }
 
@@ -76,7 +56,9 @@ func (l *Dataset) answerPendingJobs(q ask.Query) (r Result) {
 		}
 	}
 	r.addSentence("%s, for %s GPUs in all.", countedPart(valueOf("run", "waiting", len(all), r.Cites...), "job was waiting", "jobs were waiting"), valueOf("run", "gpus-waiting", gpu))
-	r.describeWaiting(l, all, at)
+	if len(all) > 0 {
+		r.addSentence("By state: %s.", listStates(all, func(x history.JobRecord) history.State { return l.history.JobStateAt(&x, at).State }))
+	}
 	r.noteShown(len(all), "The %s that waited longest are shown.")
 	return r
 }
@@ -120,104 +102,55 @@ func (l *Dataset) givenTo(r history.JobRecord, at protocol.Time) string {
 	return ""
 }
 
-// A jobTally counts the jobs that a question is about. planned counts runs of which only the
-// planned start is known, going those of them that run at the end of the record.
-type jobTally struct {
-	all, planned, going int
-	states              map[string]int
-	by                  map[group]int
-}
-
-// answerCount counts jobs by state, and by tenant or site if the question splits them.
-func (l *Dataset) answerCount(q ask.Query) (r Result) {
-	counts := "jobs count that arrived in that time; UTC"
-	if q.State != "" {
-		counts = "jobs count that came to that state in that time; UTC"
-	}
-	if q.At != 0 {
-		r.instantOf(l, q)
-	} else {
-		r.assumeWindow(l, q, counts)
-	}
-	r.Head = []string{"job", "state", "arrived", "tenant", "decision"}
-	if q.Bounded != "" {
-		r.Head = append(r.Head, q.Bounded)
-	}
-	n := jobTally{states: make(map[string]int), by: make(map[group]int)}
-	for _, rec := range l.countedJobs(q) {
-		state := l.stateOf(rec)
-		if rec.Run != nil && rec.Run.Planned {
-			n.planned++
-			if state == history.Running {
-				n.going++
-			}
-		}
-		n.states[string(state)]++
-		n.by[groupOf(q, rec.Job.Tenant, siteOfRun(rec), 0)]++
-		d := l.currentDecision(rec)
-		r.citeDecision(d)
-		if n.all++; n.all <= mostListed && q.By == "" {
-			cells := []Part{namePart(rec.Job.ID), recordedText(state), valueOf(jobSubject(rec.Job.ID), "arrival", rec.Job.Arrival), namePart(rec.Job.Tenant), decisionCitation(d)}
-			if q.Bounded != "" {
-				f, _ := l.boundedQuantity(q, rec)
-				cells = append(cells, f)
-			}
-			r.addRow(cells...)
-		}
-	}
-	r.describeCount(l, q, n)
-	if q.By != "" {
-		r.Head, r.Rows = []string{q.By, "jobs"}, nil
-		for _, g := range slices.SortedFunc(maps.Keys(n.by), compareGroups) {
-			r.addRow(groupName(g[0]), valueOf(g.subjectIn(q), "jobs", n.by[g]))
-		}
-	} else {
-		r.noteShown(n.all, "The first %s by name are shown.")
-	}
-	return r
-}
-
-// describeCount words a tally.
-func (r *Result) describeCount(l *Dataset, q ask.Query, n jobTally) {
-	var states partList
-	for _, s := range sortedKeys(n.states) {
-		states = append(states, formattedFigure{valueOf("run", "jobs-"+s, n.states[s]), func(v int64) string { return strconv.FormatInt(v, 10) + " " + s }})
-	}
-	all := countedPart(valueOf("run", "jobs", n.all, r.Cites...), "job", "jobs")
-	arrived := plainText("")
-	if q.To != 0 {
+// describeCount words how many jobs there are, and in which states where none is asked for.
+func (r *Result) describeCount(l *Dataset, q ask.Query, jobs []history.JobRecord) {
+	all, arrived := countedPart(valueOf("run", "jobs", len(jobs), r.Cites...), "job", "jobs"), plainText("")
+	if q.Event == "arrived" && q.To != 0 {
 		arrived = " that arrived in that time"
 	}
-	if q.Bounded == "gpus" {
-		r.addSentence("%s%s with %s.", all, arrived, boundText(q))
-		return
-	} else if q.Bounded != "" {
-		r.addSentence("%s%s with %s of %s.", all, arrived, plainText(boundedNoun[q.Bounded]), boundText(q))
-		return
+	planned, going := 0, 0 // runs of which only the planned start is known, and those that run
+	for _, rec := range jobs {
+		if rec.Run != nil && rec.Run.Planned {
+			if planned++; l.stateOf(rec) == history.Running {
+				going++
+			}
+		}
 	}
-	at := l.lastTime()
-	if q.At != 0 {
-		at = q.At
-	}
+	states := listStates(jobs, l.stateOf)
 	switch {
+	case q.Bounded != "" || len(q.Where) > 0:
+		r.addSentence("%s%s%s.", all, arrived, describeJobs(q))
+		return
 	case q.State != "" && q.To != 0:
 		r.addSentence("%s %s in that time.", all, plainText(q.State))
 		return
 	case q.State != "":
-		r.addSentence("%s %s at %s.", all, plainText(q.State), valueOf("run", "at", at))
-	case n.all == 0:
+		r.addSentence("%s %s at %s.", all, plainText(q.State), valueOf("run", "at", cmp.Or(q.At, l.lastTime())))
+	case len(jobs) == 0:
 		r.addSentence("%s%s.", all, arrived)
-	case q.Site != "" && n.planned > 0: // some may not have started
-		r.addSentence("%s%s %s at %s or %s: %s.", all, arrived, pluralForm(n.all, "is", "are"), namePart(q.Site), pluralForm(n.all, "was", "were"), states)
+	case q.Site != "" && planned > 0: // some may not have started
+		r.addSentence("%s%s %s at %s or %s: %s.", all, arrived, pluralForm(len(jobs), "is", "are"), namePart(q.Site), pluralForm(len(jobs), "was", "were"), states)
 	case q.Site != "":
 		r.addSentence("%s%s ran at %s: %s.", all, arrived, namePart(q.Site), states)
 	default:
 		r.addSentence("%s%s: %s.", all, arrived, states)
 	}
-	if n.going > 0 && at == l.lastTime() {
+	if going > 0 && (q.At == 0 || q.At == l.lastTime()) {
 		r.addSentence("Of those running, %s %s so at %s by plan; a site says when a job started when it is over.",
-			valueOf("run", "running-as-planned", n.going), pluralForm(n.going, "is", "are"), valueOf("run", "at", l.lastTime()))
+			valueOf("run", "running-as-planned", going), pluralForm(going, "is", "are"), valueOf("run", "at", l.lastTime()))
 	}
+}
+
+// listStates counts jobs by their state.
+func listStates(jobs []history.JobRecord, stateOf func(history.JobRecord) history.State) (all partList) {
+	n := make(map[string]int)
+	for _, rec := range jobs {
+		n[string(stateOf(rec))]++
+	}
+	for _, s := range sortedKeys(n) {
+		all = append(all, newSentence("%s %s", valueOf("run", "jobs-"+s, n[s]), plainText(s)))
+	}
+	return all
 }
 
 // answerStuckJobs lists the jobs that had not ended; those with a blockedReason come first.
@@ -336,23 +269,6 @@ func (l *Dataset) exampleJobs() (ids []protocol.JobID) {
 // statesBeforeRun are the states of a job that has arrived and does not run: a person calls all of
 // them waiting.
 var statesBeforeRun = []history.State{history.Pending, history.Planned, history.Preempted}
-
-// describeWaiting splits jobs that wait at an instant by their state.
-func (r *Result) describeWaiting(l *Dataset, all []history.JobRecord, at protocol.Time) {
-	n := make(map[history.State]int)
-	for _, x := range all {
-		n[l.history.JobStateAt(&x, at).State]++
-	}
-	var parts partList
-	for _, s := range statesBeforeRun {
-		if n[s] > 0 {
-			parts = append(parts, newSentence("%s "+string(s), valueOf("run", "jobs-"+string(s), n[s])))
-		}
-	}
-	if len(parts) > 0 {
-		r.addSentence("By state: %s.", parts)
-	}
-}
 
 // describeQueue says which jobs are to start before a job at its site, and reports whether it is to
 // start anywhere.

@@ -32,6 +32,9 @@ func (l *Dataset) answerMeasure(q ask.Query) (r Result) {
 			return cmp.Compare(value(columns[0], y).Value, value(columns[0], x).Value)
 		})
 	}
+	for _, rec := range jobs {
+		r.citeDecision(l.currentDecision(rec))
+	}
 	all := countedPart(valueOf("run", "jobs", len(jobs)), "job", "jobs")
 	switch {
 	case q.Number != 0:
@@ -56,15 +59,13 @@ func (l *Dataset) answerMeasure(q ask.Query) (r Result) {
 		t := tallyOf(l, q, jobs)
 		r.addSentence("%s of %s%s: %s.", plainText(tallyNoun(q)), all, describeJobs(q), t.figureFor(q, subjectOf(q)))
 	case late:
-		ended := q
-		ended.Where, ended.Bounded, ended.Bound, ended.Amount, ended.Event = nil, "", "", "", "ended"
 		q.Where = nil
-		r.addSentence("%s of %s that ended missed their deadline%s.", valueOf("run", "late", len(jobs)), countedPart(valueOf("run", "ended", len(l.measuredJobs(ended))), "job", "jobs"), describeJobs(q))
+		r.addSentence("%s of %s that ended missed their deadline%s.", valueOf("run", "late", len(jobs)), countedPart(valueOf("run", "ended", len(l.jobsOf(q, "ended"))), "job", "jobs"), describeJobs(q))
 		if s, ok := l.lateByNow(q); ok {
 			r.Sentences = append(r.Sentences, s)
 		}
 	default:
-		r.addSentence("%s%s.", all, describeJobs(q))
+		r.describeCount(l, q, jobs)
 	}
 	if q.Statistic == "summary" {
 		of := func(metric, statistic string) Part {
@@ -78,15 +79,15 @@ func (l *Dataset) answerMeasure(q ask.Query) (r Result) {
 		n := len(slices.DeleteFunc(slices.Clone(jobs), func(rec history.JobRecord) bool { return !rec.EndedLate() }))
 		r.addSentence("%s late; the mean wait is %s. Those that ended took %s, %s CO2e and %s for energy.", countedPart(valueOf("run", "late", n), "job was", "jobs were"), of("wait", "mean"), of("energy", "total"), of("carbon", "total"), of("cost", "total"))
 	}
-	r.Head = append(append([]string{"job"}, columns...), "GPUs", "model", "tenant", "site", "decision")
+	r.Head = append(append([]string{"job"}, columns...), "state", "arrived", "GPUs", "model", "tenant", "site", "decision")
 	for _, rec := range jobs {
 		cells := []Part{namePart(rec.Job.ID)}
 		for _, c := range columns {
 			cells = append(cells, value(c, rec))
 		}
-		id := l.currentDecision(rec)
-		r.citeDecision(id)
-		r.addListed(append(cells, valueOf(jobSubject(rec.Job.ID), "gpus", rec.Job.TotalGPUMilli()), namePart(modelOf(rec)), namePart(rec.Job.Tenant), namePart(l.siteInState(q, rec)), decisionCitation(id))...)
+		subject := jobSubject(rec.Job.ID)
+		r.addListed(append(cells, recordedText(l.stateAt(q, rec).State), valueOf(subject, "arrival", rec.Job.Arrival), valueOf(subject, "gpus", rec.Job.TotalGPUMilli()), namePart(modelOf(rec)),
+			namePart(rec.Job.Tenant), namePart(l.siteInState(q, rec)), decisionCitation(l.currentDecision(rec)))...)
 	}
 	r.noteShown(len(jobs), "The first %s are shown.")
 	return r
@@ -124,12 +125,18 @@ func wordsBefore(words string) string {
 	return " (" + words + ")"
 }
 
-// measuredJobs returns the jobs that a query about jobs is about.
+// measuredJobs returns the jobs that a query about jobs is about. A job that ran at several sites in turn counts at
+// each of them where jobs are only counted.
 func (l *Dataset) measuredJobs(q ask.Query) []history.JobRecord {
+	counted := q.Site != "" && q.Metric+q.State == "" && len(q.Where) == 0 && (q.Event == "" || q.Event == "arrived")
 	return l.jobsWhere(func(r history.JobRecord) bool {
 		_, measured := l.boundedQuantity(ask.Query{Bounded: cmp.Or(q.Metric, "gpus")}, r)
-		return measured && includes(q, r.Job.Tenant, l.siteInState(q, r)) && (q.Model == "" || modelOf(r) == q.Model) && l.withinBound(q, r) && l.inEvent(q, r) &&
-			(q.State == "" || l.inState(q, r)) && !slices.ContainsFunc(q.Where, func(w string) bool { return !l.meetsCondition(q, w, r) })
+		site := l.siteInState(q, r)
+		if counted && slices.ContainsFunc(r.RunSegments(), func(x history.RunSegment) bool { return x.Run.Site == q.Site }) {
+			site = q.Site
+		}
+		return measured && includes(q, r.Job.Tenant, site) && (q.Model == "" || modelOf(r) == q.Model) && l.withinBound(q, r) && l.inEvent(q, r) &&
+			l.inState(q, r) && !slices.ContainsFunc(q.Where, func(w string) bool { return !l.meetsCondition(q, w, r) })
 	})
 }
 

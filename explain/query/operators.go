@@ -189,7 +189,7 @@ func (r *Result) boundSites(q ask.Query) {
 
 // evaluateWithOperators evaluates a query whose operators its plain evaluator does not know.
 func (l *Dataset) evaluateWithOperators(plain evaluator, q ask.Query) Result {
-	if q.Ask == "late" || q.Ask == "waits" || q.Ask == "top" {
+	if q.Ask != "pending" {
 		q, _ = q.AsMeasure()
 	}
 	switch {

@@ -101,10 +101,6 @@ func (l *Dataset) tallyGroups(q ask.Query) map[group]*groupTally {
 		for _, r := range l.pendingJobs(q, at) {
 			of(r.Job.Tenant, l.givenTo(r, at), r.Job.Arrival).jobs++
 		}
-	case "jobs":
-		for _, r := range l.countedJobs(q) {
-			of(r.Job.Tenant, l.siteInState(q, r), r.Job.Arrival).jobs++
-		}
 	case "measure":
 		for _, r := range l.measuredJobs(q) {
 			key := groupOf(q, r.Job.Tenant, l.siteInState(q, r), l.timeOfEvent(q, r))
@@ -182,18 +178,16 @@ func tallyNoun(q ask.Query) string {
 		return noun
 	case "pending":
 		return "waiting jobs"
-	case "measure":
-		if q.Metric != "" {
-			return strings.TrimSpace(strings.Join(q.Where, " ")+" "+strings.Replace(q.Statistic, "mean", "average", 1)) + " " + q.Metric
-		}
-		return strings.TrimSpace(strings.Join(append([]string{q.State}, q.Where...), " ")) + " jobs"
 	}
-	return strings.TrimSpace(q.State + " jobs")
+	if q.Metric != "" {
+		return strings.TrimSpace(strings.Join(q.Where, " ")+" "+strings.Replace(q.Statistic, "mean", "average", 1)) + " " + q.Metric
+	}
+	return strings.TrimSpace(strings.Join(append([]string{q.State}, q.Where...), " ") + " jobs")
 }
 
 // needsTally reports whether the operators of a query ask for groups, a ratio or a comparison.
 func needsTally(q ask.Query) bool {
-	split := q.By != "" && (q.Ask == "measure" || q.Ask == "pending" || q.Ask == "jobs" && q.State != "" || q.By == "hour" && q.Ask == "jobs")
+	split := q.By != "" && (q.Ask == "measure" || q.Ask == "pending")
 	return q.Then != "" || q.Per != "" || q.Against != "" && listedSites[q.Ask] == 0 || q.Pick == "share" || split || q.Bound != "" && q.Bounded == "" && listedSites[q.Ask] == 0 && !strings.HasSuffix(q.Ask, "-hours")
 }
 
@@ -205,7 +199,7 @@ func (l *Dataset) answerTally(q ask.Query) (r Result) {
 	case "measure":
 		r.assumeMeasure(l, q)
 	default:
-		r.assumeWindow(l, q, map[string]string{"bill": "jobs count where they ended in that time, idle draw by its hours; UTC", "jobs": "jobs count that arrived in that time; UTC"}[q.Ask])
+		r.assumeWindow(l, q, "jobs count where they ended in that time, idle draw by its hours; UTC")
 	}
 	if q.Ask == "bill" && (q.Per == "job" || q.Per == "gpu-hour") {
 		r.addAssumption("of jobs alone, without idle draw")
