@@ -69,12 +69,9 @@ func dateText(t protocol.Time) string { return t.StdTime().Format("2006-01-02") 
 // tallyDay counts what happened in a query's window.
 func (l *Dataset) tallyDay(q ask.Query) dayTally {
 	t := dayTally{from: q.From, arrived: len(l.jobsOf(q, "arrived")), ended: len(l.jobsOf(q, "ended")), late: len(l.jobsOf(q, "ended", "late"))}
-	started := l.jobsOf(q, "started")
-	for _, r := range started {
-		wait, _ := r.WaitTime()
-		t.wait += wait.Milliseconds()
-	}
-	t.wait /= int64(max(len(started), 1)) // from the sum to the mean
+	waits := ask.Query{Metric: "wait", Statistic: "mean"}
+	started := tallyOf(l, waits, l.jobsOf(q, "started"))
+	t.wait = started.statistic(waits, "").Value
 	_, t.kinds = l.decisionsIn(q)
 	_, _, t.bill = l.usageIn(q)
 	return t

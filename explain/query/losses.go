@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/format"
@@ -125,12 +124,6 @@ func (l *Dataset) costOf(r history.JobRecord, d history.Decision, what string) P
 // mostPriority is the highest priority that a job may have; its negative is the lowest.
 const mostPriority = 1000
 
-// A priorityClass adds up the outcomes of the jobs of one priority.
-type priorityClass struct {
-	jobs, late, started int
-	wait                time.Duration // of those that started, in all
-}
-
 // answerPriority says what a priority does, and how the jobs of each priority fared.
 func (l *Dataset) answerPriority(q ask.Query) (r Result) {
 	limit := func(what string, v int) Part {
@@ -142,28 +135,14 @@ func (l *Dataset) answerPriority(q ask.Query) (r Result) {
 		r.citeDecision(l.caseOf(q).decision)
 		r.addSentence("Job %s has priority %s.", namePart(rec.Job.ID), valueOf(jobSubject(rec.Job.ID), "priority", rec.Job.Priority))
 	}
-	by := make(map[int]*priorityClass)
-	for _, rec := range l.allInstances() {
-		if q.Tenant != "" && rec.Job.Tenant != q.Tenant {
-			continue
-		}
-		x := entryOf(by, rec.Job.Priority)
-		x.jobs++
-		if rec.EndedLate() {
-			x.late++
-		}
-		if wait, ok := rec.WaitTime(); ok {
-			x.started++
-			x.wait += wait
-		}
+	by := make(map[int][]history.JobRecord)
+	for _, rec := range l.measuredJobs(ask.Query{Tenant: q.Tenant}) {
+		by[rec.Job.Priority] = append(by[rec.Job.Priority], rec)
 	}
 	r.Head = []string{"priority", "jobs", "late", "mean wait"}
 	for _, p := range slices.Backward(sortedKeys(by)) {
-		x, subject, wait := by[p], fmt.Sprintf("priority/%d", p), Part(plainText("–"))
-		if x.started > 0 {
-			wait = valueOf(subject, "mean-wait", x.wait/time.Duration(x.started))
-		}
-		r.addRow(valueOf(subject, "priority", p), valueOf(subject, "jobs", x.jobs), valueOf(subject, "late", x.late), wait)
+		subject := fmt.Sprintf("priority/%d", p)
+		r.addRow(valueOf(subject, "priority", p), valueOf(subject, "jobs", len(by[p])), valueOf(subject, "late", countLate(by[p])), l.meanWait(by[p], subject))
 	}
 	return r
 }

@@ -70,14 +70,10 @@ func (l *Dataset) answerMeasure(q ask.Query) (r Result) {
 	if q.Statistic == "summary" {
 		of := func(metric, statistic string) Part {
 			m := ask.Query{Metric: metric, Statistic: statistic}
-			t := tallyOf(l, m, slices.DeleteFunc(slices.Clone(jobs), func(rec history.JobRecord) bool {
-				_, ok := l.boundedQuantity(ask.Query{Bounded: metric}, rec)
-				return !ok
-			}))
+			t := tallyOf(l, m, jobs)
 			return t.statistic(m, subjectOf(q))
 		}
-		n := len(slices.DeleteFunc(slices.Clone(jobs), func(rec history.JobRecord) bool { return !rec.EndedLate() }))
-		r.addSentence("%s late; the mean wait is %s. Those that ended took %s, %s CO2e and %s for energy.", countedPart(valueOf("run", "late", n), "job was", "jobs were"), of("wait", "mean"), of("energy", "total"), of("carbon", "total"), of("cost", "total"))
+		r.addSentence("%s late; the mean wait is %s. Those that ended took %s, %s CO2e and %s for energy.", countedPart(valueOf("run", "late", countLate(jobs)), "job was", "jobs were"), of("wait", "mean"), of("energy", "total"), of("carbon", "total"), of("cost", "total"))
 	}
 	r.Head = append(append([]string{"job"}, columns...), "state", "arrived", "GPUs", "model", "tenant", "site", "decision")
 	for _, rec := range jobs {
@@ -186,6 +182,16 @@ func (l *Dataset) timeOfEvent(q ask.Query, r history.JobRecord) protocol.Time {
 		return lastEnd(r)
 	}
 	return r.Job.Arrival
+}
+
+// countLate counts the jobs that ended after their deadline.
+func countLate(jobs []history.JobRecord) (n int) {
+	for _, rec := range jobs {
+		if rec.EndedLate() {
+			n++
+		}
+	}
+	return n
 }
 
 // lastEnd returns when a job ended.

@@ -32,7 +32,7 @@ type groupTally struct {
 	values []Figure // of a measure, sorted
 }
 
-// tallyOf returns the values of some jobs.
+// tallyOf returns the values of those of some jobs that have one.
 func tallyOf(l *Dataset, q ask.Query, jobs []history.JobRecord) (t groupTally) {
 	for _, r := range jobs {
 		t.addMeasured(l, q, r)
@@ -40,12 +40,22 @@ func tallyOf(l *Dataset, q ask.Query, jobs []history.JobRecord) (t groupTally) {
 	return t
 }
 
+// meanWait returns the mean wait of those of some jobs that started; a dash if none did.
+func (l *Dataset) meanWait(jobs []history.JobRecord, subject string) Part {
+	q := ask.Query{Metric: "wait", Statistic: "mean"}
+	if t := tallyOf(l, q, jobs); len(t.values) > 0 {
+		return t.statistic(q, subject)
+	}
+	return plainText("–")
+}
+
 // addMeasured adds the value of a job.
 func (t *groupTally) addMeasured(l *Dataset, q ask.Query, r history.JobRecord) {
 	t.jobs++
 	if q.Metric != "" {
-		f, _ := l.boundedQuantity(ask.Query{Bounded: q.Metric}, r)
-		t.values = append(t.values, f)
+		if f, ok := l.boundedQuantity(ask.Query{Bounded: q.Metric}, r); ok {
+			t.values = append(t.values, f)
+		}
 	}
 }
 
