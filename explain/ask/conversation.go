@@ -71,8 +71,8 @@ func (t *Conversation) ResolveChoice(text string) string {
 // changeMarkers begin a question that changes one thing of the one before.
 var changeMarkers = []string{"and what about", "and how about", "what about", "how about", "same for", "the same for", "and for", "and at", "and on", "and", "or", "also", "then", "now", "split that", "split it", "sort by", "sort it by", "sort them by", "rank by", "order by", "only"}
 
-// pronouns stand for the job or the decision that was named last.
-var pronouns = []string{"it", "its", "that job", "this job", "the job", "that decision", "this decision", "that one", "this one"}
+// jobWords stand for the job or the decision that was named last.
+var jobWords = regexp.MustCompile(`(?i)\b(?:(?:that|this) (?:job|decision|one)|the job)\b`)
 
 // ParseQuestion parses a question together with what it refers to; where that gives no
 // query, it returns what [Parser.ParseQuestion] returns.
@@ -105,8 +105,8 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 		return q, typos, nil
 	}
 	known := t.target.Job != "" || t.target.Decision != 0
-	if text, found := replacePronoun(question, t.target); found && known {
-		if q, typos, back := l.ParseQuestion(text); back == nil {
+	if at := jobWords.FindStringIndex(question); at != nil && known {
+		if q, typos, back := l.ParseQuestion(question[:at[0]] + t.target.targetWords() + question[at[1]:]); back == nil {
 			return q, typos, nil
 		}
 	}
@@ -261,21 +261,6 @@ func (t *Conversation) parseWithPointer(l *Parser, question string) (Query, []Ty
 		return q, typos, true
 	}
 	return Query{}, nil, false
-}
-
-// replacePronoun replaces the first pronoun by the job or decision that was named last, and
-// reports whether there is one.
-func replacePronoun(question string, target Query) (string, bool) {
-	all := strings.Fields(question)
-	for i := range all {
-		for _, w := range pronouns {
-			n := len(strings.Fields(w))
-			if i+n <= len(all) && strings.EqualFold(strings.Trim(strings.Join(all[i:i+n], " "), "?.,!"), w) {
-				return strings.Join(slices.Replace(all, i, i+n, target.targetWords()), " "), true
-			}
-		}
-	}
-	return question, false
 }
 
 // A pointer is a word of a question that refers to something in an earlier question.
