@@ -32,13 +32,15 @@ func (l *Dataset) answerMeasure(q ask.Query) (r Result) {
 			return cmp.Compare(value(columns[0], y).Value, value(columns[0], x).Value)
 		})
 	}
+	all := countedPart(valueOf("run", "jobs", len(jobs)), "job", "jobs")
+	if q.Number != 0 {
+		jobs = jobs[:min(len(jobs), int(min(q.Number, 1000)))]
+	}
 	for _, rec := range jobs {
 		r.citeDecision(l.currentDecision(rec))
 	}
-	all := countedPart(valueOf("run", "jobs", len(jobs)), "job", "jobs")
 	switch {
 	case q.Number != 0:
-		jobs = jobs[:min(len(jobs), int(min(q.Number, 1000)))]
 		r.addSentence("%s of %s, those with the %s %s first.", valueOf("run", "shown", len(jobs)), all, plainText(q.Pick), plainText(q.Metric))
 		var drawn []Figure
 		for _, rec := range jobs {

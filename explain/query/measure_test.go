@@ -100,3 +100,11 @@ func TestTheHoursOfAGridAreWhatEachWas(t *testing.T) {
 		t.Errorf("the mean is %d; want %d of %v", mean, (2*sum+n)/(2*n), values)
 	}
 }
+
+// A list of the first jobs cites the decisions on those alone.
+func TestTheFirstJobsAreCited(t *testing.T) {
+	l := day().buildDataset()
+	if a := l.AnswerQuestion("top 1 jobs by carbon"); len(a.Cites) != 1 || len(a.Table.Rows) != 1 || a.Cites[0] != a.Table.Rows[0][8] {
+		t.Errorf("the first job: %v cites %v; want its decision alone", a.Table.Rows, a.Cites)
+	}
+}
