@@ -61,7 +61,7 @@ func (a *Agent) bidsForCall(now protocol.Time, c protocol.CallForBids, observe f
 		o.Jobs = append(o.Jobs, m)
 	}
 	o.Preemptions = a.preemptionsFor(now, c, o.Jobs)
-	o.Spreads, o.Holes, o.Largest = p.spreads, p.holes, p.largest
+	o.Spreads, o.Holes, o.Largest, o.WithinDomain = p.spreads, p.holes, p.largest, p.within
 	a.withoutKeptRooms(c.Jobs, func() { o.Capacity = a.lentCapacity(now, c.Jobs, p.lendingPlan) })
 	o.Idle, o.FragmentedGPUs = a.fleet.IdleGPUs()
 	return o

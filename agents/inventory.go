@@ -13,6 +13,7 @@ import (
 // became free that a job lacked.
 func (a *Agent) handleInventory(now protocol.Time, v protocol.Inventory) []protocol.Message {
 	before := a.fleet.PoolTotals()
+	a.fleet.SetTopology(v.Topology) // before nodes that are new get theirs
 	a.fleet.UpdateNodes(now, v.Nodes)
 	a.adoptReplicas(now) // restored before the nodes were known
 	a.executorReported = true

@@ -26,6 +26,7 @@ type bidPricing struct {
 	spreads []protocol.Spread     // of the gangs so far
 	holes   []protocol.Hole       // of the gangs so far, for options that start later
 	largest []protocol.LargestSet // of the gangs so far that the site can never hold
+	within  []protocol.JobID      // gangs so far with options that keep to the topology that they require
 }
 
 // lendingPlan returns what jobs of other tenants hold, for all jobs of the call.
@@ -87,6 +88,9 @@ func (p *bidPricing) bidsForJob(j protocol.Job) protocol.JobBids {
 	options := a.proposeOptions(&BidRequest{Now: p.now, Site: a.cfg.Site, Job: j, Weights: p.weights, Planning: p.planning, Ways: ways, pricing: p})
 	if j.IsGang() {
 		options = p.spreadOptions(&j, ways, options)
+		if j.RequiredTopology != "" && len(options) > 0 {
+			p.within = append(p.within, j.ID) // SpreadAt knows no others
+		}
 	}
 	if len(options) == 0 {
 		a.lackedCapacity = true

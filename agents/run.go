@@ -183,6 +183,7 @@ func (a *Agent) placeJob(now protocol.Time, r reservation) bool {
 		launch: protocol.Launch{
 			Job: job, Epoch: w.Epoch, Node: run.Node, Devices: run.DeviceIndexes(), Model: run.RunConfig.Model,
 			Cap: run.RunConfig.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.RunConfig.Power, Task: w.Task, Places: run.Places(),
+			Domain: a.fleet.DomainOf(&job, run.Places()),
 		},
 		confirmed: r.confirmed, epoch: w.Epoch, acceptedEpoch: w.Epoch, started: run.Start, transferCarbon: a.cfg.Network.transferCarbon(job, a.cfg.Site), pauseAt: w.Pause,
 	}

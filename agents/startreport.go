@@ -44,7 +44,7 @@ func (a *Agent) sendStartReports(now protocol.Time) (msgs []protocol.Message) {
 			continue
 		}
 		if r.due <= now {
-			msgs = append(msgs, a.sender.NewMessage(now, protocol.Coordinator, protocol.Started{Job: r.job, Epoch: r.epoch, Node: l.launch.Node, Devices: l.launch.Devices, Places: l.launch.Places}))
+			msgs = append(msgs, a.sender.NewMessage(now, protocol.Coordinator, protocol.Started{Job: r.job, Epoch: r.epoch, Node: l.launch.Node, Devices: l.launch.Devices, Places: l.launch.Places, Domain: l.launch.Domain}))
 			if r.times == len(startReportDelays) {
 				continue
 			}

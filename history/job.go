@@ -156,6 +156,7 @@ type Run struct {
 	Node     string
 	Devices  []int
 	Places   []protocol.Place // of a gang, on all its nodes; Node and Devices are the first
+	Domain   string           // of a gang with a topology wish: the one that has all its pods; "": none has
 	Model    string
 	Cap      protocol.Milliwatts // of each device; 0: none
 	Plan     time.Duration       // how long it was to take

@@ -49,7 +49,7 @@ func (b *History) foldLaunch(from MessageRef, m protocol.Launch) {
 	}
 	e.rec.phase = phaseRunning
 	e.rec.Run = &Run{
-		Launched: from, Site: site, Epoch: m.Epoch, Node: m.Node, Devices: m.Devices, Places: m.Places,
+		Launched: from, Site: site, Epoch: m.Epoch, Node: m.Node, Devices: m.Devices, Places: m.Places, Domain: m.Domain,
 		Model: m.Model, Cap: m.Cap, Plan: m.Run, Started: from.At,
 	}
 }
@@ -104,7 +104,7 @@ func (b *History) foldStarted(from MessageRef, m protocol.Started) {
 		s.startsReported = from.At
 	}
 	if r.Started, r.Planned = from.At, false; r.inferred && m.Node != "" {
-		r.Node, r.Devices, r.Places = m.Node, m.Devices, m.Places
+		r.Node, r.Devices, r.Places, r.Domain = m.Node, m.Devices, m.Places, m.Domain
 	}
 	e.rec.addEvent(JobEvent{Kind: EventStarted, At: from.At, Site: r.Site})
 	if a != nil {

@@ -45,6 +45,10 @@ type (
 		Holes   []Hole       `msgpack:"hl,omitempty"`
 		Largest []LargestSet `msgpack:"lg,omitempty"`
 
+		// Gangs with a required topology, each of whose options has all pods in one domain. The market drops
+		// the options of others: of an agent that does not know of the wish.
+		WithinDomain []JobID `msgpack:"wd,omitempty"`
+
 		Preemptions []PreemptionSet `msgpack:"pe,omitempty"` // of jobs that find no room at once
 	}
 
@@ -126,6 +130,7 @@ type (
 		Power   Milliwatts    `msgpack:"pw"`           // planned draw, without the facility's overhead
 		Task    Task          `msgpack:"tk,omitempty"`
 		Places  []Place       `msgpack:"ps,omitempty"` // of a gang, on all its nodes; Node and Devices are the first
+		Domain  string        `msgpack:"dm,omitempty"` // of a job with a topology wish: the one that has all its pods; "": none has
 	}
 
 	// Started reports that a job has started: the executor to the agent, and a live agent to
@@ -137,6 +142,7 @@ type (
 		Devices []int  `msgpack:"dv,omitempty"` // to the coordinator
 
 		Places []Place `msgpack:"ps,omitempty"` // of a gang, to the coordinator
+		Domain string  `msgpack:"dm,omitempty"` // as in the Launch, to the coordinator
 	}
 
 	// Finished reports that a job ended, and the measured energy of its devices and its
@@ -259,8 +265,9 @@ type (
 	// executor's process also has the running jobs, so that an agent without them
 	// can adopt them.
 	Inventory struct {
-		Nodes []Node         `msgpack:"n"`
-		Held  []FoundRunning `msgpack:"h,omitempty"`
+		Nodes    []Node         `msgpack:"n"`
+		Held     []FoundRunning `msgpack:"h,omitempty"`
+		Topology []NodeTopology `msgpack:"tl,omitempty"` // of the nodes that have labels of the site's levels
 	}
 
 	// FoundRunning is a job that the executor found running.

@@ -61,6 +61,8 @@ func (e *UnknownKindError) Error() string {
 var bodyTypesByKind = func() map[string]reflect.Type {
 	registerRow[Job]()
 	registerRow[Component]()
+	registerRow[Label]()
+	registerRow[NodeTopology]()
 	registerRow[Place]()
 	registerRow[Spread]()
 	registerRow[Hole]()

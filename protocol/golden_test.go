@@ -27,6 +27,7 @@ var (
 		Urgency: UrgencyFlexible, Priority: -1, Regions: []string{"oslo", "lyon"}, Input: 2048}
 	aGang = Job{ID: "gang", Arrival: noon, Run: time.Hour, Deadline: noon.Add(4 * time.Hour)}.WithPods([]Component{
 		{Role: "head", Pods: 1, CPU: 2000, Memory: 4096}, {Role: "worker", Pods: 4, GPUs: 8, Share: 1000, CPU: 32_000, Memory: 65536}})
+	aRackGang  = func() Job { j := aGang; j.RequiredTopology = "rack"; return j }()
 	gangPlaces = []Place{{Pods: 1, Node: "n1"}, {Component: 1, Pods: 1, Node: "n1", Devices: []int{0, 1, 2, 3, 4, 5, 6, 7}}, {Component: 1, Pods: 3, Node: "n2", Devices: []int{0}}}
 	aService   = Service{ID: "chat", Tenant: "vision", Priority: 10, Wanted: 12, Min: 2, Max: 60, GPUs: 1, Share: 500, GPUMemory: 16384, CPU: 4000, Memory: 32768,
 		Models: []string{"V100"}, Sites: []string{"oslo", "lyon"}, Move: MoveSettings{Cost: 700, Horizon: time.Hour},
@@ -179,6 +180,13 @@ var grown = []struct {
 	{"submit-pods", sent(Submit{Job: aGang})},
 	{"offer-spread", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "gang", Options: []BidOption{anOption}}, {Job: "huge", Why: Reason{Code: FitsNoNode}}},
 		Spreads: []Spread{{Job: "gang", Places: []Place{{Pods: 1, Node: "n1"}, {Component: 1, Pods: 2, Node: "n2"}}}}, Largest: []LargestSet{{Job: "huge", Pods: 11}}})},
+	{"submit-topology", sent(Submit{Job: aRackGang})},
+	{"offer-domain", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "gang", Options: []BidOption{anOption}}},
+		Spreads: []Spread{{Job: "gang", Places: []Place{{Pods: 3, Node: "n1"}}}}, WithinDomain: []JobID{"gang"}})},
+	{"launch-domain", sent(Launch{Job: aRackGang, Epoch: 3, Node: "n1", Devices: []int{0}, Model: "V100", Run: time.Hour, Power: 190_000, Places: gangPlaces, Domain: "zone-a/r1"})},
+	{"started-domain", sent(Started{Job: "gang", Epoch: 3, Node: "n1", Places: gangPlaces, Domain: "zone-a/r1"})},
+	{"inventory-topology", sent(Inventory{Nodes: []Node{{Name: "n1", CPU: 64_000, Memory: 1 << 18}, {Name: "n2", CPU: 64_000, Memory: 1 << 18}},
+		Topology: []NodeTopology{{Node: "n2", Labels: []Label{{Key: "topology.kubernetes.io/zone", Value: "zone-a"}, {Key: "rack", Value: "r1"}}}}})},
 	{"offer-hole", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "gang", Options: []BidOption{anOption}}}, Spreads: []Spread{{Job: "gang", Places: []Place{{Pods: 3, Node: "n1"}}}},
 		Holes: []Hole{{Job: "gang", Fit: 2, From: noon.Add(time.Hour), GPUHours: 40_000, Cost: 96_000}}})},
 	{"award-places", sent(Award{Round: 9, Job: "gang", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof, Places: []Place{{Pods: 1, Node: "n1"}}})},

@@ -25,6 +25,9 @@ type Job struct {
 
 	// Pods, if any, make the job a gang: what stands above of GPUs, CPU and memory are sums over them.
 	Pods []Component `msgpack:"pd,omitempty"`
+	// A gang's topology wish: at most one of them, the label key of a level; see topology.go.
+	RequiredTopology  string `msgpack:"tr,omitempty" json:",omitempty"` // all its pods go into one domain of this level, or nowhere
+	PreferredTopology string `msgpack:"tp,omitempty" json:",omitempty"` // the same where one domain has room
 
 	// Time and place.
 	Arrival  Time          `msgpack:"a"`
@@ -76,6 +79,8 @@ func (j Job) InvalidReason() string {
 		return "id, tenant, home or priority class: longer than 128 bytes"
 	case j.IsGang() && j.invalidPods() != "":
 		return j.invalidPods()
+	case j.invalidTopology() != "":
+		return j.invalidTopology()
 	case !j.IsGang() && (j.GPUs < 0 || j.GPUs > MaxGPUs):
 		return "gpus: want 0..16 of one node; a job over several nodes has components"
 	case !j.IsGang() && invalidShare(j.GPUs, j.Share) != "":
@@ -113,7 +118,7 @@ func nameTooLong(name string) bool { return len(name) > maxName }
 
 // MaxWireSize returns an upper bound of the encoded size of j in bytes.
 func (j Job) MaxWireSize() int {
-	n := len(j.ID) + len(j.Tenant) + len(j.Home) + len(j.Image) + len(j.Urgency) + len(j.PriorityClass)
+	n := len(j.ID) + len(j.Tenant) + len(j.Home) + len(j.Image) + len(j.Urgency) + len(j.PriorityClass) + len(j.RequiredTopology) + len(j.PreferredTopology)
 	for _, s := range j.Models {
 		n += len(s) + 5 // a length takes at most five bytes
 	}
@@ -123,7 +128,7 @@ func (j Job) MaxWireSize() int {
 	for i := range j.Pods {
 		n += len(j.Pods[i].Role) + 64
 	}
-	return n + 256 // 21 keys with their lengths, and 13 integers
+	return n + 256 // 23 keys with their lengths, and 13 integers
 }
 
 // Bounds of a job's values. They keep sums and products of them within 64 bits.

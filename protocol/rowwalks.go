@@ -98,6 +98,20 @@ func (r *Node) walkWire(w *wire) {
 	c.skipNewerColumns()
 }
 
+func (r *NodeTopology) walkWire(w *wire) {
+	c := w.beginRow(2)
+	walkName(&c, &r.Node)
+	walkRows(&c, &r.Labels)
+	c.skipNewerColumns()
+}
+
+func (r *Label) walkWire(w *wire) {
+	c := w.beginRow(2)
+	walkName(&c, &r.Key)
+	walkName(&c, &r.Value)
+	c.skipNewerColumns()
+}
+
 func (r *Point) walkWire(w *wire) {
 	c := w.beginRow(2)
 	walkInt(&c, &r.At)
@@ -191,6 +205,8 @@ func (j *Job) walkJobFields(f *fieldCursor) {
 	walkIntField(f, "m", &j.Memory, unlessZero)
 	walkTextListField(f, "md", &j.Models)
 	walkRowListField(f, "pd", &j.Pods)
+	walkTextField(f, "tr", &j.RequiredTopology, unlessZero)
+	walkTextField(f, "tp", &j.PreferredTopology, unlessZero)
 	walkIntField(f, "a", &j.Arrival, always)
 	walkIntField(f, "r", &j.Run, always)
 	walkIntField(f, "d", &j.Deadline, always)

@@ -40,6 +40,9 @@ func (o Bids) MaxWireSize() int {
 	for i := range o.Largest {
 		n += 2*maxLengthBytes + len(o.Largest[i].Job) + maxIntBytes
 	}
+	for _, id := range o.WithinDomain {
+		n += maxLengthBytes + len(id)
+	}
 	g := &o.Grid
-	return n + 6*maxLengthBytes + (1+len(g.Price)+len(g.Carbon)+len(g.PUE)+len(g.PriceOff)+len(g.CarbonOff))*maxIntBytes
+	return n + 7*maxLengthBytes + (1+len(g.Price)+len(g.Carbon)+len(g.PUE)+len(g.PriceOff)+len(g.CarbonOff))*maxIntBytes
 }

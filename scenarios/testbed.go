@@ -279,7 +279,7 @@ func NodesOfSite(site spec.Site) []capacity.Node {
 	for i, n := range site.Nodes {
 		nodes[i] = capacity.Node{
 			Node: fgd.Node{Name: n.Name, CPU: int64(n.CPU), Memory: int64(n.Memory), GPUs: n.GPUs, Model: n.Model, GPUMemory: int64(n.GPUMemory)},
-			Host: hostPower(site, n.GPUs),
+			Host: hostPower(site, n.GPUs), Topology: n.Topology,
 		}
 	}
 	return nodes

@@ -19,10 +19,11 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Node is one machine. Host is the power of everything but its GPUs.
+// A Node is one machine. Host is the power of everything but its GPUs, Topology where it stands.
 type Node struct {
 	fgd.Node
-	Host power.Host
+	Host     power.Host
+	Topology []protocol.Label
 }
 
 // Config is what a site consists of. A zero field means its default.
@@ -52,7 +53,8 @@ type Fleet struct {
 	cfg        Config
 	cluster    *fgd.Cluster
 	nodes      []node
-	pools      []pool // by model
+	pools      []pool                      // by model
+	topology   map[string][]protocol.Label // of nodes that inventories report: see SetTopology
 	running    map[protocol.JobID]*Run
 	reservedOn map[protocol.JobID]int   // index of the node with a job's reservation; of a gang's, the first
 	setsOn     map[protocol.JobID][]int // indexes of all nodes with a gang's reservation

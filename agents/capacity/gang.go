@@ -129,11 +129,30 @@ func (f *Fleet) mostPodsWhenEmpty(j *protocol.Job, model string) (most int, all 
 		job: j, most: func(i, c int) int { return f.podsWhenEmpty(i, j, c, model) },
 		fits: func(i int, x *protocol.Job) bool { return len(j.Pods) == 1 || f.nodes[i].fitsWhenEmpty(x) },
 	}
-	for i := range f.nodes {
-		p.nodes = append(p.nodes, i)
+	domains := anywhere
+	if j.RequiredTopology != "" {
+		domains, _ = f.domainsFor(j, 0, roomMeasure{of: func(i int) int64 { return int64(f.mostOfAComponent(i, j, model)) }})
 	}
-	_, most, all = p.pack()
+	for _, d := range domains {
+		p.nodes = p.nodes[:0]
+		for i := range f.nodes {
+			if d == nil || d.Has(i) {
+				p.nodes = append(p.nodes, i)
+			}
+		}
+		_, n, whole := p.pack()
+		most, all = max(most, n), all || whole
+	}
 	return most, all
+}
+
+// mostOfAComponent returns how many pods of a gang's component node i could hold if it were empty, of that
+// component of which it holds most.
+func (f *Fleet) mostOfAComponent(i int, j *protocol.Job, model string) (most int) {
+	for c := range j.Pods {
+		most = max(most, f.podsWhenEmpty(i, j, c, model))
+	}
+	return most
 }
 
 // gangConfigs returns how a gang could run if every node were empty: on each model that holds all its
@@ -172,10 +191,15 @@ func (f *Fleet) gangConfigs(ways []RunConfig, j *protocol.Job) (_ []RunConfig, w
 
 // notAllFit says how much of a gang would fit.
 func notAllFit(most int, j *protocol.Job) string {
-	return "at most " + strconv.Itoa(most) + " of its " + strconv.Itoa(j.PodCount()) + " pods would fit here, were nothing else here"
+	where := "here"
+	if j.RequiredTopology != "" {
+		where = "into one domain of " + j.RequiredTopology + " here"
+	}
+	return "at most " + strconv.Itoa(most) + " of its " + strconv.Itoa(j.PodCount()) + " pods would fit " + where + ", were nothing else here"
 }
 
-// LargestSet returns how many pods of a gang the site could hold if it were empty, on one model.
+// LargestSet returns how many pods of a gang the site could hold if it were empty, on one model and in one
+// domain of the topology that it requires.
 func (f *Fleet) LargestSet(j *protocol.Job) (most int) {
 	for i := range f.pools {
 		if p := &f.pools[i]; j.GPUs == 0 || p.model != "" && allowsModel(j, p.model) {
@@ -247,12 +271,14 @@ func (f *Fleet) podsThroughout(now protocol.Time, i int, j *protocol.Job, c int,
 }
 
 // tryGang is tryWithReservations for a gang: try is called with the limits of nodes until it finds a
-// place.
-func (f *Fleet) tryGang(now protocol.Time, j *protocol.Job, run time.Duration, own fgd.NodeSet, try func([]fgd.NodeLimit) bool) bool {
+// place. A gang with a topology wish is tried in one domain after the other.
+func (f *Fleet) tryGang(now protocol.Time, j *protocol.Job, model string, run time.Duration, own fgd.NodeSet, try func([]fgd.NodeLimit) bool) bool {
 	headroom := len(f.headroomNodes()) > 0
 	stage := func(counts reservationFilter, aside bool) bool {
-		return f.cfg.PreferAwake && try(f.setLimits(now, j, run, counts, own, aside, true)) ||
-			try(f.setLimits(now, j, run, counts, own, aside, false))
+		return f.overDomains(j, f.freeNow(j, model), func(domains []fgd.NodeSet) bool {
+			return f.cfg.PreferAwake && f.tryWithin(domains, f.setLimits(now, j, run, counts, own, aside, true), try) ||
+				f.tryWithin(domains, f.setLimits(now, j, run, counts, own, aside, false), try)
+		})
 	}
 	if stage(nil, true) {
 		return true
@@ -263,7 +289,7 @@ func (f *Fleet) tryGang(now protocol.Time, j *protocol.Job, run time.Duration, o
 // quoteGang returns where StartRun would place a gang now.
 func (f *Fleet) quoteGang(now protocol.Time, j *protocol.Job, model string, run time.Duration) (q fgd.SetQuote, ok bool) {
 	sets := podSets(j, model)
-	ok = f.tryGang(now, j, run, f.reservedNodes(j.ID), func(limits []fgd.NodeLimit) bool {
+	ok = f.tryGang(now, j, model, run, f.reservedNodes(j.ID), func(limits []fgd.NodeLimit) bool {
 		q = f.cluster.QuoteSets(sets, limits)
 		return q.Fits
 	})

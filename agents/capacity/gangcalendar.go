@@ -175,7 +175,7 @@ func (f *Fleet) earliestSet(now protocol.Time, j *protocol.Job, model string, at
 			}
 		}
 		switch {
-		case len(j.Pods) == 1 && !j.Pods[0].IsShare() && enough(t, nil):
+		case len(j.Pods) == 1 && !j.Pods[0].IsShare() && j.RequiredTopology == "" && enough(t, nil):
 			return t, true
 		case enough(t, bonus):
 			if _, ok := f.setAt(now, j, model, t, run, counts); ok {
@@ -270,10 +270,27 @@ func (f *Fleet) packAt(now protocol.Time, j *protocol.Job, model string, t proto
 		job: j, most: func(i, c int) int { return f.podsWhenEmpty(i, j, c, model) },
 		fits: func(i int, x *protocol.Job) bool { return f.hasRoomThroughout(now, i, x, t, run, counts) },
 	}
+	pods := make(map[int]int64, len(all))
 	for _, x := range all {
-		p.nodes = append(p.nodes, x.node)
+		pods[x.node] = int64(x.pods)
 	}
-	return p.pack()
+	ok = f.overDomains(j, roomMeasure{of: func(i int) int64 { return pods[i] }}, func(domains []fgd.NodeSet) bool {
+		for _, d := range domains {
+			p.nodes = p.nodes[:0]
+			for _, x := range all {
+				if d == nil || d.Has(x.node) {
+					p.nodes = append(p.nodes, x.node)
+				}
+			}
+			found, n, whole := p.pack()
+			if most = max(most, n); whole {
+				parts = found
+				return true
+			}
+		}
+		return false
+	})
+	return parts, most, ok
 }
 
 // earliestGang is earliestStartAndNode for a gang, with the filter of the reservations that counted.
@@ -317,9 +334,10 @@ func (f *Fleet) reserveSet(now protocol.Time, j *protocol.Job, model string, at 
 	return from, true
 }
 
-// setOpenFrom is AlwaysOpenFrom for a gang of one component; for others every start is searched.
+// setOpenFrom is AlwaysOpenFrom for a gang of one component without a required topology; for others every
+// start is searched.
 func (f *Fleet) setOpenFrom(now protocol.Time, j *protocol.Job, model string, run time.Duration) protocol.Time {
-	if len(j.Pods) > 1 || j.Pods[0].IsShare() || !allowsModel(j, model) {
+	if len(j.Pods) > 1 || j.Pods[0].IsShare() || j.RequiredTopology != "" || !allowsModel(j, model) {
 		return readyNever
 	}
 	o, room, later := f.openingsFor(j, model), 0, 0

@@ -23,10 +23,11 @@ func (f *Fleet) startGang(now protocol.Time, j protocol.Job, w RunConfig, move t
 		placed, ok = f.cluster.PlaceSets(sets, limits)
 		return ok
 	}
-	ok := f.tryGang(now, &j, w.Run+move, own, try)
+	ok := f.tryGang(now, &j, w.Model, w.Run+move, own, try)
 	// Due: later reservations of its nodes give way; overdue: those of other nodes, too.
 	if !ok && kept && due <= now {
-		ok = try(f.limitsReservedBy(due, own, due.Add(reservationGrace) <= now))
+		limits := f.limitsReservedBy(due, own, due.Add(reservationGrace) <= now)
+		ok = f.overDomains(&j, f.freeNow(&j, w.Model), func(domains []fgd.NodeSet) bool { return f.tryWithin(domains, limits, try) })
 	}
 	if !ok {
 		undo()

@@ -105,11 +105,11 @@ func (f *Fleet) addNode(p protocol.Node) {
 	f.applyNodeState(i, p)
 }
 
-// applyNodeState cordons or uncordons a node, and replaces what pods of other schedulers use of
+// applyNodeState cordons or uncordons a node, says where it stands, and replaces what pods of other schedulers use of
 // it.
 func (f *Fleet) applyNodeState(i int, p protocol.Node) {
 	n := &f.nodes[i]
-	n.unschedulable = p.Closed != ""
+	n.unschedulable, n.Topology = p.Closed != "", f.topology[p.Name]
 	if n.unschedulable {
 		f.dropReservations(n)
 	}

@@ -84,5 +84,8 @@ func (r *round) largestSetReason(l *lot) (why protocol.Reason, said bool) {
 	if most < 0 {
 		return why, false
 	}
+	if level := l.job.RequiredTopology; level != "" {
+		return protocol.Reason{Code: protocol.FitsNoNode, Note: fmt.Sprintf("its %d pods fit no domain of %s, even an empty one: the largest set that would fit one is %d, at %s", l.job.PodCount(), level, most, at)}, true
+	}
 	return protocol.Reason{Code: protocol.FitsNoNode, Note: fmt.Sprintf("its %d pods fit no site, even an empty one: the largest set that would fit is %d, at %s", l.job.PodCount(), most, at)}, true
 }

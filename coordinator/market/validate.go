@@ -43,7 +43,7 @@ func (k *Market) validateBids(site string, o protocol.Bids) protocol.Bids {
 			if job.IsGang() {
 				places = spreadOf(o.Spreads, m.Job, x)
 			}
-			if k.isPossibleOption(site, job, opt) && hasCapacityFor(o.Capacity, job, opt) && (!job.IsGang() || k.invalidSpread(site, job, opt, places) == "") {
+			if k.isPossibleOption(site, job, opt) && hasCapacityFor(o.Capacity, job, opt) && (!job.IsGang() || k.invalidSpread(site, job, opt, places) == "") && (job.RequiredTopology == "" || slices.Contains(o.WithinDomain, job.ID)) {
 				if job.IsGang() {
 					spreads = append(spreads, protocol.Spread{Job: m.Job, Option: len(kept), Places: places})
 				}

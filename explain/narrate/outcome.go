@@ -163,7 +163,11 @@ func NodesText(run *history.Run) string {
 	if more := len(names) - len(all); more > 0 {
 		all = append(all, fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("%d nodes (%s)", len(names), format.JoinWithAnd(all))
+	text := fmt.Sprintf("%d nodes (%s)", len(names), format.JoinWithAnd(all))
+	if run.Domain != "" {
+		text += ", all in " + format.CleanText(run.Domain)
+	}
+	return text
 }
 
 // nodeAndDevices names the node and GPUs of a run, three or more in sequence as a range; of a gang its

@@ -21,12 +21,21 @@ type ComponentSpec struct {
 	Models    []string `yaml:"models"`
 }
 
+// A TopologySpec is the wish that all pods of a job go into one domain of a level, a label key of nodes.
+type TopologySpec struct {
+	Required  string `yaml:"required"`
+	Preferred string `yaml:"preferred"`
+}
+
 // withComponents returns a job with the components of the file: a gang, or the job as it is without any.
 // One component of one pod makes a job like any other.
 func (s Spec) withComponents(j protocol.Job, at func(key, format string, args ...any) error) (protocol.Job, error) {
 	if len(s.Components) == 0 {
 		if s.MinAvailable > 1 {
 			return j, at("min_available", "is %d of a job of one pod: add components, or drop it", s.MinAvailable)
+		}
+		if s.Topology != (TopologySpec{}) {
+			return j, at("topology", "is that of a job of one pod, which is in one domain anyway: add components, or drop it")
 		}
 		return j, nil
 	}
@@ -69,7 +78,12 @@ func (s Spec) withComponents(j protocol.Job, at func(key, format string, args ..
 	if s.MinAvailable != 0 && s.MinAvailable != pods {
 		return j, at("min_available", "is %d, and the job has %d pods: it starts with all of them or not at all, so want %d, or leave it out", s.MinAvailable, pods, pods)
 	}
-	return j.WithPods(all), nil
+	j = j.WithPods(all)
+	if pods == 1 && s.Topology != (TopologySpec{}) {
+		return j, at("topology", "is that of a job of one pod, which is in one domain anyway: drop it")
+	}
+	j.RequiredTopology, j.PreferredTopology = s.Topology.Required, s.Topology.Preferred
+	return j, nil
 }
 
 // A NamedModel is a GPU model that a file names, and the path of its key.

@@ -35,6 +35,9 @@ func DescribePattern(pattern string) string {
 	if strings.Contains(pattern, "h|m|s") {
 		return "a time span such as 90s, 45m or 1h30m"
 	}
+	if strings.Contains(pattern, "?/)?") {
+		return "the key of a node label, such as topology.kubernetes.io/zone"
+	}
 	return ""
 }
 
@@ -61,6 +64,7 @@ type Spec struct {
 	Image         string   `yaml:"image"`
 	// Components make it a job of several pods: see components.go.
 	Components   []ComponentSpec `yaml:"components"`
+	Topology     TopologySpec    `yaml:"topology"`
 	MinAvailable int             `yaml:"min_available"`
 	Task         string          `yaml:"task"`
 }

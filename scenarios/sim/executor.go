@@ -63,6 +63,7 @@ type simNode struct {
 	downs        int           // how many outages it is in; it has power in none
 	why          string        // it is down; "" with power
 	report       protocol.Node // as inventories have it
+	topology     []protocol.Label
 }
 
 // A runningJob is one running launch.
@@ -86,7 +87,7 @@ func NewSimExecutor(site string, nodes []capacity.Node, table power.Table, start
 	}
 	for _, n := range nodes {
 		gpu, _ := table.LookupModel(n.Model)
-		m := &simNode{awakeDraw: n.Host.IdlePower(gpu, n.GPUs), sleepingDraw: n.Host.Asleep, host: n.Host, report: protocol.Node{
+		m := &simNode{awakeDraw: n.Host.IdlePower(gpu, n.GPUs), sleepingDraw: n.Host.Asleep, host: n.Host, topology: n.Topology, report: protocol.Node{
 			Name: n.Name, Model: n.Model, GPUs: n.GPUs, CPU: protocol.Milli(n.CPU), Memory: protocol.MiB(n.Memory), GPUMemory: protocol.MiB(n.GPUMemory),
 		}}
 		h.nodes[n.Name] = m

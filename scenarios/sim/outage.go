@@ -105,6 +105,9 @@ func (h *SimExecutor) inventory() (out protocol.Inventory) {
 		n := m.report
 		n.Closed = m.why
 		out.Nodes = append(out.Nodes, n)
+		if len(m.topology) > 0 {
+			out.Topology = append(out.Topology, protocol.NodeTopology{Node: n.Name, Labels: m.topology})
+		}
 	}
 	return out
 }

@@ -30,7 +30,10 @@ func (out *Scenario) buildFleets(s scenarioSpec) error {
 			continue
 		}
 		for k, r := range racks {
-			out.addInlineNodes(i, k, r)
+			if err := s.checkLabels(i, k); err != nil {
+				return err
+			}
+			out.addInlineNodes(i, k, r, s.Sites[i].Topology)
 		}
 	}
 	if len(bare) > 0 {
@@ -42,7 +45,14 @@ func (out *Scenario) buildFleets(s scenarioSpec) error {
 }
 
 // addInlineNodes adds the nodes of one entry of an inline fleet.
-func (out *Scenario) addInlineNodes(site, k int, r rackSpec) {
+// Levels are those of the site's topology, the widest first.
+func (out *Scenario) addInlineNodes(site, k int, r rackSpec, levels []string) {
+	var stands []protocol.Label
+	for _, level := range levels {
+		if value := r.Labels[level]; value != "" {
+			stands = append(stands, protocol.Label{Key: level, Value: value})
+		}
+	}
 	memory := protocol.MiB(r.GPUMemory) * 1024
 	if memory == 0 {
 		memory = deviceMemoryOf(r.Model)
@@ -56,7 +66,7 @@ func (out *Scenario) addInlineNodes(site, k int, r rackSpec) {
 		node := Node{
 			Name: name,
 			CPU:  protocol.Milli(math.Round(1000 * r.CPU)), Memory: protocol.MiB(r.Memory) * 1024,
-			GPUs: r.GPUs, Model: r.Model,
+			GPUs: r.GPUs, Model: r.Model, Topology: stands,
 		}
 		if r.GPUs > 0 {
 			node.GPUMemory = memory

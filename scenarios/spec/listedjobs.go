@@ -166,7 +166,7 @@ func (s scenarioSpec) inlineNames() (sites, nodes []string) {
 		sites = append(sites, site.Name)
 		out.Sites = append(out.Sites, Site{Name: site.Name})
 		for k, r := range site.Fleet {
-			out.addInlineNodes(i, k, r)
+			out.addInlineNodes(i, k, r, nil)
 		}
 	}
 	_, nodes = out.siteNames()

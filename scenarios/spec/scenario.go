@@ -121,6 +121,7 @@ type Node struct {
 	GPUs      int    // 0 for a node without
 	Model     string // of its GPUs; "" without
 	GPUMemory protocol.MiB
+	Topology  []protocol.Label `json:",omitempty"` // by level, the widest first
 }
 
 // A Host overrides what a node of the site draws beside its GPUs, and how it sleeps. A zero

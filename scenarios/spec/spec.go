@@ -95,6 +95,7 @@ type siteSpec struct {
 	Signals   map[protocol.Quantity]*seriesSpec `yaml:"signals"`
 	Forecasts map[protocol.Quantity]*seriesSpec `yaml:"forecasts"`
 	Host      hostSpec                          `yaml:"host"`
+	Topology  []string                          `yaml:"topology"`
 	Fleet     []rackSpec                        `yaml:"fleet"`
 	Outages   []outageSpec                      `yaml:"outages"`
 	Bids      bidsSpec                          `yaml:"bids"`
@@ -157,6 +158,8 @@ type rackSpec struct {
 	GPUs      int     `yaml:"gpus"`
 	Model     string  `yaml:"model"`
 	GPUMemory int64   `yaml:"gpu_memory"`
+	// Labels say where the nodes stand, by level of the site's topology.
+	Labels map[string]string `yaml:"labels"`
 }
 
 // parseSpec reads a scenario.yaml and applies the schema and the checks that a schema

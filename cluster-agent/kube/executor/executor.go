@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -241,9 +242,10 @@ func (h *KubeExecutor) Run(ctx context.Context, conn bus.Conn) error {
 		return err
 	}
 	last := h.surveyInventory()
+	stood := h.inv.Topology(last)
 	h.warnIfNoNodesOwned()
 	h.logInventoryChanges(nil, last)
-	h.sendToAgent(protocol.Inventory{Nodes: last, Held: running})
+	h.sendToAgent(protocol.Inventory{Nodes: last, Held: running, Topology: stood})
 	working.Go(func() { h.watchAPIHealth(ctx) })
 	working.Go(func() { h.reportIdleHours(ctx) })
 	working.Go(func() { h.gcLoop(ctx) })
@@ -258,10 +260,11 @@ func (h *KubeExecutor) Run(ctx context.Context, conn bus.Conn) error {
 			}
 			h.handleMessage(m)
 		case <-h.inventoryChanged:
-			if now := h.surveyInventory(); !sameNodes(now, last) {
+			now := h.surveyInventory()
+			if stands := h.inv.Topology(now); !sameNodes(now, last) || !reflect.DeepEqual(stands, stood) {
 				h.logInventoryChanges(last, now)
-				last = now
-				h.sendToAgent(protocol.Inventory{Nodes: now})
+				last, stood = now, stands
+				h.sendToAgent(protocol.Inventory{Nodes: now, Topology: stands})
 			}
 			select { // changes come in bursts: at most ten surveys a second
 			case <-time.After(100 * time.Millisecond):
