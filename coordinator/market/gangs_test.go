@@ -90,3 +90,36 @@ func TestAGangThatFitsNoSiteIsRejectedWithTheLargestSetThatWouldFit(t *testing.T
 		t.Errorf("refused for %+v, want %q", got.Why, want)
 	}
 }
+
+func TestARequiredTopologyIsAwardedOnlyToASiteThatKeepsToIt(t *testing.T) {
+	for _, within := range [][]protocol.JobID{nil, {"other"}, {"train"}} {
+		s := newTestMarket(t)
+		s.send(protocol.AgentParty("oslo"), protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", Nodes: 2, GPUs: 16}}})
+		j := s.gang()
+		j.RequiredTopology = "rack"
+		s.send(protocol.Submitter, protocol.Submit{Job: j})
+		s.wait()
+		room := freeCapacity(s.now)
+		room.Free, room.Total = []protocol.Milli{16_000}, 16_000
+		s.send(protocol.AgentParty("oslo"), protocol.Bids{
+			Round: s.market.rounds, Jobs: []protocol.JobBids{bidsOf("train", s.option(time.Second, time.Hour))}, Capacity: []protocol.CapacityProfile{room},
+			Spreads: []protocol.Spread{{Job: "train", Places: []protocol.Place{{Pods: 4, Node: "n1"}}}}, WithinDomain: within,
+		})
+		want := 0
+		if len(within) > 0 && within[0] == "train" {
+			want = 1
+		}
+		if got := count[protocol.Award](s.sent); got != want {
+			t.Errorf("%d awards to a site that keeps to the topology of %v; want %d", got, within, want)
+		}
+	}
+	s := newTestMarket(t, "oslo")
+	j := s.gang()
+	j.RequiredTopology = "rack"
+	s.send(protocol.Submitter, protocol.Submit{Job: j})
+	s.wait()
+	s.send(protocol.AgentParty("oslo"), protocol.Bids{Round: s.market.rounds, Jobs: []protocol.JobBids{noBids("train", protocol.FitsNoNode)}, Largest: []protocol.LargestSet{{Job: "train", Pods: 3}}})
+	if got, want := lastSent[protocol.Reject](s).Why.Note, "its 4 pods fit no domain of rack, even an empty one: the largest set that would fit one is 3, at oslo"; got != want {
+		t.Errorf("refused for %q, want %q", got, want)
+	}
+}

@@ -28,7 +28,11 @@ func gangRoomSentences(r history.JobRecord, h history.JobRound) (all []string) {
 		}
 	}
 	if most >= 0 && most < pods && !now {
-		all = append(all, fmt.Sprintf("It needs room for %s at once, and the largest site, %s, had room for %d.", podsText(r.Job), format.CleanText(at), most))
+		where := "at once"
+		if level := r.Job.RequiredTopology; level != "" {
+			where = "at once in one domain of " + format.CleanText(level)
+		}
+		all = append(all, fmt.Sprintf("It needs room for %s %s, and the largest site, %s, had room for %d.", podsText(r.Job), where, format.CleanText(at), most))
 	}
 	if held != nil && held.Hole.GPUHours > 0 {
 		all = append(all, fmt.Sprintf("%s keeps nodes for it from %s on, as they become free: %s GPU-hours until it starts, which count %s under awake. Jobs that end by then run there meanwhile; none that comes later can put it off, only what runs there now and takes longer than planned.",

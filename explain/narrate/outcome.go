@@ -154,6 +154,9 @@ const mostNodesNamed = 8
 func NodesText(run *history.Run) string {
 	names := run.NodeNames()
 	if len(names) == 1 {
+		if run.Domain != "" && run.Domain != names[0] {
+			return format.CleanText(names[0]) + ", in " + format.CleanText(run.Domain)
+		}
 		return format.CleanText(names[0])
 	}
 	var all []string
