@@ -110,6 +110,10 @@ func (q Query) WithDefaults() Query {
 		if q.To == 0 {
 			q.Within = cmp.Or(q.Within, 24*time.Hour)
 		}
+	case "jobs":
+		if q.At != 0 {
+			q.State = cmp.Or(q.State, "running") // "jobs that ran at 13:00"
+		}
 	case "measure":
 		return q.withMeasureDefaults()
 	case "best-start":

@@ -88,3 +88,11 @@ func TestTwoNamesOfAPolicyAreOne(t *testing.T) {
 		t.Errorf("it is read as %q (%+v)", q.String(), back)
 	}
 }
+
+// A policy's name with spaces is its name, but for those that end in "now", which is a time.
+func TestNowIsNoPartOfAPolicysName(t *testing.T) {
+	l := NewParser(RunContext{Sites: []string{"oslo"}, Policies: []string{"auction"}, Replayed: []string{"greenest-now", "home-fifo"}, First: noon, Last: noon, Today: noon})
+	if q, _, back := l.ParseQuestion("which site is greenest now?"); back != nil || q.Ask != "greenest" {
+		t.Errorf("it is read as %q (%+v)", q.String(), back)
+	}
+}

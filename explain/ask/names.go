@@ -70,7 +70,7 @@ func newNameIndex(run RunContext) *nameIndex {
 	slices.Sort(policies)
 	for _, p := range slices.Compact(policies) {
 		add(strings.ToLower(p), ofPolicy, p)
-		if spaced := strings.ReplaceAll(p, "-", " "); spaced != p {
+		if spaced := strings.ReplaceAll(p, "-", " "); spaced != p && !strings.HasSuffix(p, "-now") { // "which site is greenest now" names no policy
 			add(spaced, ofPolicy, p)
 		}
 		for _, other := range aliases[p] {
