@@ -11,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/gridbid/gridbid/internal/ports"
 )
@@ -72,33 +71,10 @@ func (c *Cluster) awaitKindServed(groupVersion, plural string) {
 // in and check JobSets. Those for pods serve exclusive placement, which gangs do not use.
 func (c *Cluster) createJobSetObjects(assets string, port int) {
 	c.Helper()
-	files, err := filepath.Glob(filepath.Join(assets, "crd", "*.yaml"))
-	c.FailOnError(err)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		c.FailOnError(err)
-		u := &unstructured.Unstructured{}
-		c.FailOnError(yaml.Unmarshal(text, &u.Object))
-		c.createObject(u)
-	}
-	text, err := os.ReadFile(filepath.Join(assets, "webhooks.yaml"))
-	c.FailOnError(err)
-	for _, part := range strings.Split(strings.TrimPrefix(string(text), "---\n"), "\n---\n") {
-		u := &unstructured.Unstructured{}
-		c.FailOnError(yaml.Unmarshal([]byte(part), &u.Object))
-		u.SetName("jobset-" + u.GetName())
-		hooks, _, err := unstructured.NestedSlice(u.Object, "webhooks")
-		c.FailOnError(err)
-		hooks = slices.DeleteFunc(hooks, func(h any) bool { return !strings.Contains(h.(map[string]any)["name"].(string), "jobset") })
-		for _, h := range hooks {
-			client := h.(map[string]any)["clientConfig"].(map[string]any)
-			path := client["service"].(map[string]any)["path"].(string)
-			h.(map[string]any)["clientConfig"] = map[string]any{
-				"url":      fmt.Sprintf("https://127.0.0.1:%d%s", port, path),
-				"caBundle": base64.StdEncoding.EncodeToString(c.Config.CAData),
-			}
-		}
-		c.FailOnError(unstructured.SetNestedSlice(u.Object, hooks, "webhooks"))
-		c.createObject(u)
-	}
+	c.createPublished(assets, "jobset", func(*unstructured.Unstructured) {}, func(name string, client map[string]any) bool {
+		path := client["service"].(map[string]any)["path"].(string)
+		delete(client, "service")
+		client["url"], client["caBundle"] = fmt.Sprintf("https://127.0.0.1:%d%s", port, path), base64.StdEncoding.EncodeToString(c.Config.CAData)
+		return strings.Contains(name, "jobset")
+	})
 }

@@ -95,39 +95,49 @@ func (c *Cluster) mountCertificates(dir string) {
 // webhooks that the tests need. service is where the API server reaches the webhooks.
 func (c *Cluster) createKueueObjects(assets string, service map[string]any) {
 	c.Helper()
-	files, err := filepath.Glob(filepath.Join(assets, "crd", "*.yaml"))
-	c.FailOnError(err)
 	converted := []string{"localqueues", "clusterqueues", "workloads", "cohorts", "multikueueclusters"}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		c.FailOnError(err)
-		u := &unstructured.Unstructured{}
-		c.FailOnError(yaml.Unmarshal(text, &u.Object))
+	c.createPublished(assets, "kueue", func(u *unstructured.Unstructured) {
 		if plural, _, _ := strings.Cut(u.GetName(), "."); slices.Contains(converted, plural) {
 			c.FailOnError(unstructured.SetNestedMap(u.Object, map[string]any{
 				"strategy": "Webhook", "webhook": map[string]any{"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"service": withServicePath(service, "/convert")}},
 			}, "spec", "conversion"))
 		}
+	}, func(name string, client map[string]any) bool {
+		client["service"] = withServicePath(service, client["service"].(map[string]any)["path"].(string))
+		kind, _, _ := strings.Cut(name[1:], ".")
+		return slices.Contains([]string{"job", "workload", "clusterqueue", "cohort", "resourceflavor"}, kind)
+	})
+}
+
+// createPublished creates the custom resource definitions and webhooks that a controller's
+// module publishes. define may change a definition; reach has a webhook of a name reach the
+// controller, and reports whether it is wanted. Names of webhook configurations begin with
+// prefix.
+func (c *Cluster) createPublished(assets, prefix string, define func(*unstructured.Unstructured), reach func(name string, client map[string]any) bool) {
+	c.Helper()
+	files, err := filepath.Glob(filepath.Join(assets, "crd", "*.yaml"))
+	c.FailOnError(err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		c.FailOnError(err)
+		u := &unstructured.Unstructured{}
+		c.FailOnError(yaml.Unmarshal(text, &u.Object))
+		define(u)
 		c.createObject(u)
 	}
 	text, err := os.ReadFile(filepath.Join(assets, "webhooks.yaml"))
 	c.FailOnError(err)
-	for _, part := range strings.Split(string(text), "\n---\n") {
+	for _, part := range strings.Split(strings.TrimPrefix(string(text), "---\n"), "\n---\n") {
 		u := &unstructured.Unstructured{}
 		c.FailOnError(yaml.Unmarshal([]byte(part), &u.Object))
-		u.SetName("kueue-" + u.GetName())
+		u.SetName(prefix + "-" + u.GetName())
 		hooks, _, err := unstructured.NestedSlice(u.Object, "webhooks")
 		c.FailOnError(err)
-		var kept []any
-		for _, h := range hooks {
-			name, _, _ := strings.Cut(h.(map[string]any)["name"].(string)[1:], ".")
-			if slices.Contains([]string{"job", "workload", "clusterqueue", "cohort", "resourceflavor"}, name) {
-				s := h.(map[string]any)["clientConfig"].(map[string]any)
-				s["service"] = withServicePath(service, s["service"].(map[string]any)["path"].(string))
-				kept = append(kept, h)
-			}
-		}
-		c.FailOnError(unstructured.SetNestedSlice(u.Object, kept, "webhooks"))
+		hooks = slices.DeleteFunc(hooks, func(h any) bool {
+			hook := h.(map[string]any)
+			return !reach(hook["name"].(string), hook["clientConfig"].(map[string]any))
+		})
+		c.FailOnError(unstructured.SetNestedSlice(u.Object, hooks, "webhooks"))
 		c.createObject(u)
 	}
 }
