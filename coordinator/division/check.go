@@ -59,7 +59,10 @@ func (r *Request) check() error {
 
 // checkSpread returns an error for constraints that no division can meet.
 func (r *Request) checkSpread() error {
-	for _, s := range r.SpreadConstraints {
+	for i, s := range r.SpreadConstraints {
+		if slices.ContainsFunc(r.SpreadConstraints[:i], func(o SpreadConstraint) bool { return o.By == s.By }) {
+			return fmt.Errorf("division: spread by %s twice: want one constraint with both min and max", s.By)
+		}
 		switch s.By {
 		case BySite, ByRegion, ByProvider:
 		default:

@@ -106,29 +106,29 @@ func byTier(places []*place) (tiers [][]*place) {
 	return tiers
 }
 
-// setFloors gives each place its floor, tier by tier, as far as the wanted replicas go: one each,
-// then a second, and so on; those that run already first, then the favoured by the kind.
+// setFloors gives each place its floor, as far as the wanted replicas go: first what spread
+// constraints ask for, so that a minimum per site does not use it up; then MinPerSite tier by tier,
+// one replica each, then a second, and so on; those that run already first, then the favoured by
+// the kind.
 func (p *problem) setFloors() {
 	left := p.wanted()
 	for _, tier := range p.tiers {
-		asked := p.MinPerSite
 		for _, pl := range tier {
-			pl.floor = 0
-			asked = max(asked, pl.asked)
+			pl.floor = min(pl.asked, pl.most, left)
+			left -= pl.floor
 		}
-		if asked == 0 {
-			continue
-		}
+	}
+	for _, tier := range p.tiers {
 		open := slices.Clone(tier)
 		slices.SortStableFunc(open, p.favoured)
 		for level := 1; left > 0; level++ {
-			open = slices.DeleteFunc(open, func(pl *place) bool { return min(max(p.MinPerSite, pl.asked), pl.most) < level })
+			open = slices.DeleteFunc(open, func(pl *place) bool { return min(p.MinPerSite, pl.most) < level })
 			if len(open) == 0 {
 				break
 			}
 			for _, runs := range []bool{true, false} {
 				for _, pl := range open {
-					if left > 0 && (pl.Held >= level) == runs {
+					if left > 0 && pl.floor < level && (pl.Held >= level) == runs {
 						pl.floor++
 						left--
 					}

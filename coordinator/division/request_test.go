@@ -31,6 +31,9 @@ func TestAContradictoryRequestNamesItsField(t *testing.T) {
 		{func(r *Request) { r.Sites[1].Steps = []Step{{4, 1 << 50}} }, "site B: step 0 costs 1125899906842624"},
 		{func(r *Request) { r.SpreadConstraints = []SpreadConstraint{{By: "rack"}} }, `spread by "rack"`},
 		{func(r *Request) { r.SpreadConstraints = []SpreadConstraint{{By: ByRegion, MinGroups: 3, MaxGroups: 2}} }, "spread by region over 3 to 2 groups"},
+		{func(r *Request) {
+			r.SpreadConstraints = []SpreadConstraint{{By: BySite, MinGroups: 2}, {By: BySite, MaxGroups: 3}}
+		}, "spread by site twice"},
 		{func(r *Request) { r.SpreadConstraints = []SpreadConstraint{{By: ByProvider}} }, "site A has no provider"},
 		{func(r *Request) { r.Sites[0].Held, r.Sites[1].Held = 600_000, 600_000; r.Kind = ByWeight }, "replicas held in all is 1200000"},
 	} {

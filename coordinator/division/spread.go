@@ -95,13 +95,7 @@ func (p *problem) fillGroups() (missing int) {
 		p.divide()
 	}
 	for _, s := range p.SpreadConstraints {
-		have := 0
-		for _, g := range p.groups(s.By) {
-			if sum(g.places, gotOf)+g.silent > 0 {
-				have++
-			}
-		}
-		missing += max(min(s.MinGroups, p.silent+sum(p.places, gotOf))-have, 0)
+		missing += max(min(s.MinGroups, p.silent+sum(p.places, gotOf))-p.groupsUsed(s.By), 0)
 	}
 	return missing
 }
@@ -117,10 +111,10 @@ func (p *problem) bestOf(g *group) (best *place) {
 	return best
 }
 
-// keepGroups rules out all groups but MaxGroups of them: those in use first, unless all is divided
-// anew; then those with which the fewest groups are missing, the fewest replicas pending, and the
-// cost least or the room largest. All sets are tried if they are few. Otherwise it tries the
-// cheapest groups, the roomiest, and those in use.
+// keepGroups rules out all groups but MaxGroups of them: those with which the fewest spread
+// constraints are broken; then, unless all is divided anew, the fewest replicas move; then the
+// fewest are pending, and the cost is least or the room largest. All sets are tried if they are
+// few. Otherwise it tries the cheapest groups, the roomiest, and those in use.
 func (p *problem) keepGroups(s SpreadConstraint) {
 	var open []*group
 	slots := s.MaxGroups
@@ -138,16 +132,13 @@ func (p *problem) keepGroups(s SpreadConstraint) {
 	held := func(g *group) int { return sum(g.places, keptOf) }
 	room := func(g *group) int { return sum(g.places, mostOf) }
 	slices.SortStableFunc(open, func(a, b *group) int { return cmp.Or(cmp.Compare(held(b), held(a)), cmp.Compare(room(b), room(a))) })
-	fixed := 0
-	for !p.Rebalance && fixed < slots && held(open[fixed]) > 0 {
-		fixed++
-	}
-	sets := subsets(len(open)-fixed, slots-fixed, mostTrials)
+	sets := subsets(len(open), slots, mostTrials)
 	if sets == nil {
-		sets = p.thumbSets(open[fixed:], slots-fixed)
+		sets = p.thumbSets(open, slots)
 	}
-	best := slices.MinFunc(p.trials(open, fixed, sets), func(a, b trial) int {
-		return cmp.Or(cmp.Compare(a.missing, b.missing), cmp.Compare(a.pending, b.pending), cmp.Compare(a.worth, b.worth))
+	best := slices.MinFunc(p.trials(open, sets), func(a, b trial) int {
+		return cmp.Or(cmp.Compare(a.broken, b.broken), cmp.Compare(a.moved, b.moved),
+			cmp.Compare(a.pending, b.pending), cmp.Compare(a.worth, b.worth))
 	})
 	for i, g := range open {
 		if !best.kept[i] {
@@ -160,24 +151,23 @@ func (p *problem) keepGroups(s SpreadConstraint) {
 
 // A trial is what comes of one set of groups.
 type trial struct {
-	kept             []bool
-	missing, pending int
-	worth            int64 // cost per hour, or less than zero by the room
+	kept    []bool
+	broken  int // groups that are missing or too many, by all spread constraints
+	moved   int // replicas that leave a site, unless all is divided anew
+	pending int
+	worth   int64 // cost per hour, or less than zero by the room
 }
 
-// trials divides once for each set of groups beside the fixed ones.
-func (p *problem) trials(open []*group, fixed int, sets [][]int) (out []trial) {
+// trials divides once for each set of groups.
+func (p *problem) trials(open []*group, sets [][]int) (out []trial) {
 	before := make([]int, len(p.places))
 	for i, pl := range p.places {
 		before[i] = pl.most
 	}
 	for _, set := range sets {
 		t := trial{kept: make([]bool, len(open))}
-		for i := range fixed {
-			t.kept[i] = true
-		}
 		for _, i := range set {
-			t.kept[fixed+i] = true
+			t.kept[i] = true
 		}
 		for i, g := range open {
 			for _, pl := range g.places {
@@ -186,9 +176,13 @@ func (p *problem) trials(open []*group, fixed int, sets [][]int) (out []trial) {
 				}
 			}
 		}
-		t.missing = p.fillGroups()
+		p.fillGroups()
+		t.broken = p.brokenGroups()
 		t.pending = max(p.wanted()-sum(p.places, mostOf), 0)
 		for _, pl := range p.places {
+			if !p.Rebalance {
+				t.moved += max(pl.Held-pl.n, 0)
+			}
 			if p.Kind == ByCost {
 				t.worth += p.worth(pl, pl.n)
 			} else {
@@ -201,6 +195,29 @@ func (p *problem) trials(open []*group, fixed int, sets [][]int) (out []trial) {
 		out = append(out, t)
 	}
 	return out
+}
+
+// brokenGroups returns how many groups are missing or too many by all spread constraints. Replicas
+// that are pending count as missing, too, so that no constraint is met by placing fewer.
+func (p *problem) brokenGroups() (broken int) {
+	for _, s := range p.SpreadConstraints {
+		used := p.groupsUsed(s.By)
+		broken += max(min(s.MinGroups, p.target)-used, 0)
+		if s.MaxGroups > 0 {
+			broken += max(used-s.MaxGroups, 0)
+		}
+	}
+	return broken
+}
+
+// groupsUsed returns how many groups have replicas.
+func (p *problem) groupsUsed(by Group) (used int) {
+	for _, g := range p.groups(by) {
+		if sum(g.places, gotOf)+g.silent > 0 {
+			used++
+		}
+	}
+	return used
 }
 
 // thumbSets returns sets of groups that are likely good: the first, which are those in use and the
