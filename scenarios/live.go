@@ -56,7 +56,7 @@ func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (Sim
 	}
 	return SimulatedSite{
 		SiteConfig: runtime.SiteConfig{
-			Site: name, Nodes: NodesOfSite(site), Power: power.DefaultTable(), Forecast: SignalForecasts.forecastConfig(site), Terms: site.Terms,
+			Site: name, Nodes: NodesOfSite(site), Power: power.DefaultTable(), Forecast: SignalForecasts.forecastConfig(site), Terms: site.Terms, Services: true,
 		},
 		Executor: runtime.LocalParty{Machine: executor.NewDurableSimExecutor(name, p.Executor)},
 		Signals:  runtime.LocalParty{Machine: p.SignalPublisher},
@@ -66,9 +66,6 @@ func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (Sim
 // CheckLiveEvents returns an error if a scenario has an event that no simulated cluster of a live federation
 // can make happen: one that is not of a node.
 func CheckLiveEvents(s spec.Scenario) error {
-	if len(s.Services) > 0 {
-		return fmt.Errorf("scenarios: %s lists services, which only a replay runs so far: use gridbid replay or gridbid scenario test, or drop them", s.Name)
-	}
 	for _, e := range s.Events {
 		if e.Kind != spec.NodeDown {
 			return fmt.Errorf("scenarios: %s: the event %s of %s is for replays only: remove it, as in a live federation operators and networks do it", s.Name, e.Kind, e.Name)

@@ -32,6 +32,8 @@ type SiteConfig struct {
 	NodesSleep bool
 	// Terms are those on which the site runs jobs of others; the zero value has none.
 	Terms terms.Terms
+	// Services says that the executor runs replicas of services.
+	Services bool
 }
 
 // A LocalParty is an executor or a signal source. It talks to its site's agent only,
@@ -58,7 +60,7 @@ func BuildSite(cfg SiteConfig, executor, signals LocalParty) (Config, error) {
 	}
 	out := Config{
 		Site: cfg.Site, DataDir: cfg.Folder, Log: slog.New(slog.DiscardHandler),
-		Agent:       agents.New(agents.Config{Site: cfg.Site, Strategy: agents.DefaultStrategy(), Terms: cfg.Terms}, nodes, forecast.New(cfg.Forecast)),
+		Agent:       agents.New(agents.Config{Site: cfg.Site, Strategy: agents.DefaultStrategy(), Terms: cfg.Terms, Services: cfg.Services}, nodes, forecast.New(cfg.Forecast)),
 		SideParties: make(map[protocol.Party]Restartable),
 		More:        make(map[protocol.Party]func(context.Context, bus.Bus, uint32) error),
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gridbid/gridbid/coordinator/jobstatus"
 )
 
 // A replayed run lists its services as they stood at an instant, and says why.
@@ -29,7 +31,7 @@ func TestServicesOfARunAreListedAndExplained(t *testing.T) {
 	if out := show("--at", "2026-01-05T00:11:00Z"); !strings.Contains(out, "m1 5 (2 run), m2 3, m3 2") {
 		t.Errorf("while three wait:\n%s", out)
 	}
-	var rows []serviceRow
+	var rows []jobstatus.Service
 	if err := json.Unmarshal([]byte(show("-o", "json")), &rows); err != nil {
 		t.Fatal(err)
 	}

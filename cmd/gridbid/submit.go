@@ -127,15 +127,21 @@ func (f *apiFlags) submitFiles(cmd *cobra.Command, files []string, id string) (d
 	return done, nil
 }
 
+// readTextFile reads a file that is to be submitted, or standard input for "-", and returns its name
+// for errors.
+func readTextFile(cmd *cobra.Command, file string) (name string, text []byte, err error) {
+	if file == "-" {
+		text, err = io.ReadAll(io.LimitReader(cancellableReader{cmd.Context(), cmd.InOrStdin()}, 1<<20))
+		return "standard input", text, err
+	}
+	text, err = os.ReadFile(file)
+	return file, text, err
+}
+
 // readJobFile reads a job file, or standard input, and checks it: errors name file and line of this
 // machine.
 func readJobFile(cmd *cobra.Command, file string) (text []byte, o jobfile.Request, err error) {
-	if file == "-" {
-		file = "standard input"
-		text, err = io.ReadAll(io.LimitReader(cancellableReader{cmd.Context(), cmd.InOrStdin()}, 1<<20))
-	} else {
-		text, err = os.ReadFile(file)
-	}
+	file, text, err = readTextFile(cmd, file)
 	if err == nil {
 		o, err = jobfile.Parse(file, text)
 	}

@@ -445,7 +445,7 @@ func (u *liveFederation) startSite(ctx context.Context, name string) error {
 	return nil
 }
 
-// submitJobs starts the submitter, which submits the scenario's jobs as they arrive, unless
+// submitJobs starts the submitter, which submits the scenario's jobs and services as they arrive, unless
 // --no-jobs is set.
 func (u *liveFederation) submitJobs(ctx context.Context) error {
 	if u.flags.noJobs {
@@ -456,7 +456,11 @@ func (u *liveFederation) submitJobs(ctx context.Context) error {
 		return err
 	}
 	u.runPart(ctx, "submitter", func() error {
-		return bus.Loop{Clock: u.clock}.Run(ctx, port, sim.NewSubmitter(u.scenario.Jobs))
+		submitter := sim.NewSubmitter(u.scenario.Jobs)
+		for _, x := range slices.SortedStableFunc(slices.Values(u.scenario.Services), func(a, b spec.ListedService) int { return cmp.Compare(a.At, b.At) }) {
+			submitter.AddService(x.At, x.Service)
+		}
+		return bus.Loop{Clock: u.clock}.Run(ctx, port, submitter)
 	})
 	return nil
 }

@@ -37,26 +37,32 @@ func (d *Server) HTTPHandler() http.Handler {
 // handlers returns what serves each endpoint of the rights' table that is served here.
 func (d *Server) handlers() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
-		"GET /v1/jobs":                  d.handleListJobs,
-		"POST /v1/jobs":                 d.handleSubmit,
-		"POST /v1/quotes":               d.handleQuote,
-		"GET /v1/jobs/{id}":             d.handleGetJob,
-		"POST /v1/jobs/{id}/cancel":     d.handleCancel,
-		"GET /v1/sites":                 d.handleListSites,
-		"POST /v1/sites/{site}/drain":   d.handleDrain,
-		"POST /v1/sites/{site}/gone":    d.handleDecommission,
-		"POST /v1/sites/{site}/revoked": d.handleRevoked,
-		"GET /v1/events":                d.handleListEvents,
-		"GET /v1/auctions":              d.handleListRounds,
-		"GET /v1/policy":                d.handleGetPolicy,
-		"POST /v1/policy":               d.handleChangePolicy,
-		"GET /v1/policy/waiting":        d.handleListPending,
-		"POST /v1/policy/waiting/{id}":  d.handleSecondApproval,
-		"GET /v1/whoami":                handleWhoami,
-		"GET /v1/openapi.json":          handleOpenAPI,
-		"GET /v1/login":                 d.handleLogin,
-		"GET /healthz":                  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") },
-		"GET /readyz":                   d.handleReady,
+		"GET /v1/jobs":                     d.handleListJobs,
+		"POST /v1/jobs":                    d.handleSubmit,
+		"POST /v1/quotes":                  d.handleQuote,
+		"GET /v1/jobs/{id}":                d.handleGetJob,
+		"POST /v1/jobs/{id}/cancel":        d.handleCancel,
+		"GET /v1/services":                 d.handleListServices,
+		"POST /v1/services":                d.handleSubmitService,
+		"GET /v1/services/{id}":            d.handleGetService,
+		"POST /v1/services/{id}/scale":     d.handleScale,
+		"POST /v1/services/{id}/rebalance": d.handleRebalance,
+		"DELETE /v1/services/{id}":         d.handleDeleteService,
+		"GET /v1/sites":                    d.handleListSites,
+		"POST /v1/sites/{site}/drain":      d.handleDrain,
+		"POST /v1/sites/{site}/gone":       d.handleDecommission,
+		"POST /v1/sites/{site}/revoked":    d.handleRevoked,
+		"GET /v1/events":                   d.handleListEvents,
+		"GET /v1/auctions":                 d.handleListRounds,
+		"GET /v1/policy":                   d.handleGetPolicy,
+		"POST /v1/policy":                  d.handleChangePolicy,
+		"GET /v1/policy/waiting":           d.handleListPending,
+		"POST /v1/policy/waiting/{id}":     d.handleSecondApproval,
+		"GET /v1/whoami":                   handleWhoami,
+		"GET /v1/openapi.json":             handleOpenAPI,
+		"GET /v1/login":                    d.handleLogin,
+		"GET /healthz":                     func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") },
+		"GET /readyz":                      d.handleReady,
 	}
 }
 
@@ -206,16 +212,25 @@ func (d *Server) handleGetJob(w http.ResponseWriter, r *http.Request) {
 // jobIDPattern matches valid ids of jobs; it agrees with the schema of the job file.
 var jobIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
+// readFileRequest reads the file, of a job or a service, in a request's body. code is the status of an
+// error.
+func readFileRequest(w http.ResponseWriter, r *http.Request, what string) (text []byte, code int, err error) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if kind != "application/yaml" && kind != "application/json" {
+		return nil, http.StatusUnsupportedMediaType, fmt.Errorf("api: send a %s as application/yaml or application/json", what)
+	}
+	if text, err = io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20)); err != nil {
+		return nil, http.StatusBadRequest, fmt.Errorf("api: %w", err)
+	}
+	return text, http.StatusOK, nil
+}
+
 // readJobRequest reads the job file in a request's body, with the id of its address where it has
 // one, and the tenant of its credential. code is the status of an error.
 func (d *Server) readJobRequest(w http.ResponseWriter, r *http.Request) (o jobfile.Request, code int, err error) {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if kind != "application/yaml" && kind != "application/json" {
-		return o, http.StatusUnsupportedMediaType, errors.New("api: send a job as application/yaml or application/json")
-	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+	text, code, err := readFileRequest(w, r, "job")
 	if err != nil {
-		return o, http.StatusBadRequest, fmt.Errorf("api: %w", err)
+		return o, code, err
 	}
 	o, err = jobfile.Parse("job", text)
 	if id := r.FormValue("id"); id != "" {
@@ -227,10 +242,11 @@ func (d *Server) readJobRequest(w http.ResponseWriter, r *http.Request) (o jobfi
 	if err != nil {
 		return o, http.StatusBadRequest, err
 	}
-	if o, err = d.withTenantOf(r, o); err != nil {
+	tenant, err := d.tenantOf(r, "job", o.Tenant())
+	if err != nil {
 		return o, http.StatusForbidden, err
 	}
-	return o, http.StatusOK, nil
+	return o.WithTenant(tenant), http.StatusOK, nil
 }
 
 // handleSubmit accepts a job file. It is idempotent: a second submission of the same job
@@ -254,7 +270,7 @@ func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
 		d.answerKnownJob(w, r, o, was)
 		return
 	}
-	if err := d.checkNames(o); err != nil {
+	if err := d.checkJobNames(o); err != nil {
 		writeError(w, http.StatusUnprocessableEntity, err)
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/policy"
 	"github.com/gridbid/gridbid/coordinator/rights"
 	"github.com/gridbid/gridbid/internal/jobfile"
+	"github.com/gridbid/gridbid/internal/servicefile"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -40,6 +41,7 @@ type fault struct {
 var (
 	byOperator = []string{"by: name of the operator; that of the credential counts if there is one", "why: the reason, for the event log"}
 	oneJob     = map[int]any{http.StatusOK: jobstatus.Job{}}
+	oneService = map[int]any{http.StatusOK: jobstatus.Service{}}
 	oneSite    = map[int]any{http.StatusOK: siteReply{}}
 	onePolicy  = map[int]any{http.StatusOK: protocol.Policy{}}
 )
@@ -48,28 +50,34 @@ var (
 func operations() map[string]operation {
 	submitted := "id: replaces the id of the file"
 	return map[string]operation{
-		"GET /v1/jobs":                  {summary: "list jobs", query: []string{"state: of the jobs to list", "tenant: of the jobs to list", "limit: on their number, 1000 by default"}, answers: map[int]any{http.StatusOK: []jobstatus.Job{}}},
-		"POST /v1/jobs":                 {summary: "submit a job; the same job once more under its id changes nothing", query: []string{submitted}, body: "JobFile", answers: oneJob},
-		"POST /v1/quotes":               {summary: "say what a job would cost now; nothing is submitted", query: []string{submitted}, body: "JobFile", answers: map[int]any{http.StatusOK: Quote{}}},
-		"GET /v1/jobs/{id}":             {summary: "a job, with its events", answers: oneJob},
-		"POST /v1/jobs/{id}/cancel":     {summary: "cancel a job; one that has ended stays as it is", answers: oneJob},
-		"GET /v1/sites":                 {summary: "list sites", answers: map[int]any{http.StatusOK: []jobstatus.Site{}}},
-		"POST /v1/sites/{site}/drain":   {summary: "give a site no more jobs, or end that", query: append([]string{"over: true ends the drain", "until: a duration, a time of day in UTC or a time at which it ends by itself"}, byOperator...), answers: oneSite},
-		"POST /v1/sites/{site}/gone":    {summary: "declare that a site will not come back", query: append([]string{"end: true ends its jobs instead of calling them again"}, byOperator...), answers: oneSite},
-		"POST /v1/sites/{site}/revoked": {summary: "record that the keys of a site were revoked", query: byOperator, answers: oneSite},
-		"GET /v1/events":                {summary: "list what operators did, and what changed at sites", query: []string{"since: a duration before now, or a time", "site: of the events to list"}, answers: map[int]any{http.StatusOK: []jobstatus.SiteEvent{}}},
-		"GET /v1/auctions":              {summary: "list the latest rounds", answers: map[int]any{http.StatusOK: []jobstatus.Round{}}},
-		"GET /v1/policy":                {summary: "the policy in force; version 0 means none", answers: onePolicy},
-		"POST /v1/policy":               {summary: "change the policy; 202 if a second person must confirm", body: "PolicyRequest", answers: map[int]any{http.StatusOK: protocol.Policy{}, http.StatusAccepted: PendingChange{}}},
-		"GET /v1/policy/waiting":        {summary: "list changes that wait for a second person", answers: map[int]any{http.StatusOK: []PendingChange{}}},
-		"POST /v1/policy/waiting/{id}":  {summary: "confirm a change as the second person", answers: onePolicy},
-		"GET /v1/whoami":                {summary: "whom the credential stands for", answers: map[int]any{http.StatusOK: rights.Principal{}}},
-		"GET /v1/login":                 {summary: "how a client signs in at the OIDC provider", answers: map[int]any{http.StatusOK: rights.Login{}}},
-		"GET /v1/openapi.json":          {summary: "this document", answers: map[int]any{http.StatusOK: map[string]any{}}},
-		"GET /v1/record":                {summary: "the record of all messages, as a ledger", other: map[int]string{http.StatusOK: "application/octet-stream"}},
-		"GET /metrics":                  {summary: "metrics in Prometheus' format", other: map[int]string{http.StatusOK: "text/plain"}},
-		"GET /healthz":                  {summary: "the process answers", other: map[int]string{http.StatusOK: "text/plain"}},
-		"GET /readyz":                   {summary: "the coordinator leads or stands by; 503 if it can do neither", answers: map[int]any{http.StatusOK: readiness{}}},
+		"GET /v1/jobs":                     {summary: "list jobs", query: []string{"state: of the jobs to list", "tenant: of the jobs to list", "limit: on their number, 1000 by default"}, answers: map[int]any{http.StatusOK: []jobstatus.Job{}}},
+		"POST /v1/jobs":                    {summary: "submit a job; the same job once more under its id changes nothing", query: []string{submitted}, body: "JobFile", answers: oneJob},
+		"POST /v1/quotes":                  {summary: "say what a job would cost now; nothing is submitted", query: []string{submitted}, body: "JobFile", answers: map[int]any{http.StatusOK: Quote{}}},
+		"GET /v1/jobs/{id}":                {summary: "a job, with its events", answers: oneJob},
+		"POST /v1/jobs/{id}/cancel":        {summary: "cancel a job; one that has ended stays as it is", answers: oneJob},
+		"GET /v1/services":                 {summary: "list services", answers: map[int]any{http.StatusOK: []jobstatus.Service{}}},
+		"POST /v1/services":                {summary: "submit a service; the same id once more replaces what was asked for, and moves nothing", body: "ServiceFile", answers: oneService},
+		"GET /v1/services/{id}":            {summary: "a service: how many replicas run, and where", answers: oneService},
+		"POST /v1/services/{id}/scale":     {summary: "set how many replicas are wanted", query: []string{"replicas: how many", byOperator[0]}, answers: oneService},
+		"POST /v1/services/{id}/rebalance": {summary: "divide all replicas anew", query: byOperator[:1], answers: oneService},
+		"DELETE /v1/services/{id}":         {summary: "remove a service from all sites", query: byOperator[:1], answers: oneService},
+		"GET /v1/sites":                    {summary: "list sites", answers: map[int]any{http.StatusOK: []jobstatus.Site{}}},
+		"POST /v1/sites/{site}/drain":      {summary: "give a site no more jobs, or end that", query: append([]string{"over: true ends the drain", "until: a duration, a time of day in UTC or a time at which it ends by itself"}, byOperator...), answers: oneSite},
+		"POST /v1/sites/{site}/gone":       {summary: "declare that a site will not come back", query: append([]string{"end: true ends its jobs instead of calling them again"}, byOperator...), answers: oneSite},
+		"POST /v1/sites/{site}/revoked":    {summary: "record that the keys of a site were revoked", query: byOperator, answers: oneSite},
+		"GET /v1/events":                   {summary: "list what operators did, and what changed at sites", query: []string{"since: a duration before now, or a time", "site: of the events to list"}, answers: map[int]any{http.StatusOK: []jobstatus.SiteEvent{}}},
+		"GET /v1/auctions":                 {summary: "list the latest rounds", answers: map[int]any{http.StatusOK: []jobstatus.Round{}}},
+		"GET /v1/policy":                   {summary: "the policy in force; version 0 means none", answers: onePolicy},
+		"POST /v1/policy":                  {summary: "change the policy; 202 if a second person must confirm", body: "PolicyRequest", answers: map[int]any{http.StatusOK: protocol.Policy{}, http.StatusAccepted: PendingChange{}}},
+		"GET /v1/policy/waiting":           {summary: "list changes that wait for a second person", answers: map[int]any{http.StatusOK: []PendingChange{}}},
+		"POST /v1/policy/waiting/{id}":     {summary: "confirm a change as the second person", answers: onePolicy},
+		"GET /v1/whoami":                   {summary: "whom the credential stands for", answers: map[int]any{http.StatusOK: rights.Principal{}}},
+		"GET /v1/login":                    {summary: "how a client signs in at the OIDC provider", answers: map[int]any{http.StatusOK: rights.Login{}}},
+		"GET /v1/openapi.json":             {summary: "this document", answers: map[int]any{http.StatusOK: map[string]any{}}},
+		"GET /v1/record":                   {summary: "the record of all messages, as a ledger", other: map[int]string{http.StatusOK: "application/octet-stream"}},
+		"GET /metrics":                     {summary: "metrics in Prometheus' format", other: map[int]string{http.StatusOK: "text/plain"}},
+		"GET /healthz":                     {summary: "the process answers", other: map[int]string{http.StatusOK: "text/plain"}},
+		"GET /readyz":                      {summary: "the coordinator leads or stands by; 503 if it can do neither", answers: map[int]any{http.StatusOK: readiness{}}},
 	}
 }
 
@@ -116,7 +124,7 @@ func (t schemaTable) reference(v any) any {
 
 // OpenAPI returns the OpenAPI 3.1 document of the API. docs/openapi.json is a copy.
 func OpenAPI() ([]byte, error) {
-	t := schemaTable{valueSchemas(), map[string]any{"JobFile": json.RawMessage(jobfile.Schema)}}
+	t := schemaTable{valueSchemas(), map[string]any{"JobFile": json.RawMessage(jobfile.Schema), "ServiceFile": json.RawMessage(servicefile.Schema)}}
 	t.reference(PolicyRequest{})
 	failed := map[string]any{"description": "not done, and why", "content": jsonContent(t.reference(fault{}))}
 	paths := make(map[string]map[string]any)
@@ -132,7 +140,7 @@ func OpenAPI() ([]byte, error) {
 		"openapi": "3.1.0",
 		"info": map[string]any{
 			"title": "Gridbid coordinator", "version": "1",
-			"description": "Submit, watch and cancel jobs; see sites and rounds; set the policy. docs/identity.md says who may do what.",
+			"description": "Submit, watch and cancel jobs and services; see sites and rounds; set the policy. docs/identity.md says who may do what.",
 		},
 		"paths": paths,
 		"components": map[string]any{
@@ -179,7 +187,7 @@ func (t schemaTable) describe(e rights.Endpoint, path string, o operation, faile
 	if o.body != "" {
 		schema := map[string]any{"schema": map[string]any{"$ref": "#/components/schemas/" + o.body}}
 		content := map[string]any{"application/json": schema}
-		if o.body == "JobFile" {
+		if o.body == "JobFile" || o.body == "ServiceFile" {
 			content["application/yaml"] = schema
 		}
 		out["requestBody"] = map[string]any{"required": true, "content": content}

@@ -129,6 +129,12 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 			if path == "/v1/jobs" {
 				body = "id: another\ngpus: 1\nmodels: [H100]\nrun: 1h\n"
 			}
+			if path == "/v1/services" {
+				body = "id: of-a\nreplicas: 2\ncpu: 1\n"
+			}
+			if path == "/v1/services/{id}/scale" {
+				path += "?replicas=3"
+			}
 			if path == "/v1/quotes" {
 				continue // takes seconds; TestAQuote of the leader's tests
 			}
@@ -136,7 +142,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 			seen[e.Pattern] = seen[e.Pattern] || code < 300
 		}
 	}
-	for _, pattern := range []string{"GET /v1/jobs", "GET /v1/jobs/{id}", "GET /v1/sites", "GET /v1/events", "GET /v1/policy", "POST /v1/policy", "GET /v1/whoami", "GET /readyz", "POST /v1/sites/{site}/drain"} {
+	for _, pattern := range []string{"GET /v1/jobs", "GET /v1/jobs/{id}", "GET /v1/sites", "GET /v1/events", "GET /v1/policy", "POST /v1/policy", "GET /v1/whoami", "GET /readyz", "POST /v1/sites/{site}/drain", "GET /v1/services", "POST /v1/services", "GET /v1/services/{id}", "POST /v1/services/{id}/scale", "POST /v1/services/{id}/rebalance", "DELETE /v1/services/{id}"} {
 		if !seen[pattern] {
 			t.Errorf("no answer of %s was seen", pattern)
 		}

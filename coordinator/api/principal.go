@@ -8,7 +8,6 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
 	"github.com/gridbid/gridbid/coordinator/rights"
-	"github.com/gridbid/gridbid/internal/jobfile"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -81,23 +80,23 @@ func (f tenantFilter) hideOthers(j *jobstatus.Job, b *jobstatus.View, now protoc
 	j.Queue = &place
 }
 
-// withTenantOf returns a job with the tenant of the credential that submits it. A file that
-// names another is refused: who copied it would otherwise pay for a job that another was to pay.
-func (d *Server) withTenantOf(r *http.Request, o jobfile.Request) (jobfile.Request, error) {
+// tenantOf returns the tenant of what a request submits, a job or a service: that of its credential,
+// whatever the file names. A file that names another is refused: who copied it would otherwise pay for
+// what another was to pay.
+func (d *Server) tenantOf(r *http.Request, what, named string) (string, error) {
 	p := rights.Of(r.Context())
 	if !p.IsAuthenticated() {
-		return o, nil
+		return named, nil
 	}
-	named := o.Tenant()
 	if named == "" {
-		return o.WithTenant(p.Tenant), nil
+		return p.Tenant, nil
 	}
 	if !d.ownTenants(p).has(named) {
-		err := fmt.Errorf("api: job: tenant: the file names %q, and the credential is of tenant %q: leave tenant out, or use a credential of that tenant", named, p.Tenant)
+		err := fmt.Errorf("api: %s: tenant: the file names %q, and the credential is of tenant %q: leave tenant out, or use a credential of that tenant", what, named, p.Tenant)
 		d.guard.LogRefusal(r, p.Name, err)
-		return o, err
+		return named, err
 	}
-	return o, nil
+	return named, nil
 }
 
 // errNotYourSite is the answer to an operator who acts on the site of another.

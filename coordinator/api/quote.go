@@ -79,7 +79,7 @@ func (d *Server) handleQuote(w http.ResponseWriter, r *http.Request) {
 	}
 	o, code, err := d.readJobRequest(w, r)
 	if err == nil {
-		code, err = http.StatusUnprocessableEntity, d.checkNames(o)
+		code, err = http.StatusUnprocessableEntity, d.checkJobNames(o)
 	}
 	if err != nil {
 		writeError(w, code, err)

@@ -6,7 +6,7 @@ import "slices"
 type Endpoint struct {
 	Pattern string
 	Roles   []Role // none: everybody, without a credential
-	// Own restricts a role to what is its own: the jobs of its tenant, or its site. What is not
+	// Own restricts a role to what is its own: the jobs and services of its tenant, or its site. What is not
 	// its own is answered as if it were not there.
 	Own []Role
 }
@@ -29,6 +29,12 @@ func Endpoints() []Endpoint {
 		{"POST /v1/quotes", submitters, submitters},
 		{"GET /v1/jobs/{id}", join(submitters, readers), submitters},
 		{"POST /v1/jobs/{id}/cancel", join(submitters, admins), submitters},
+		{"GET /v1/services", join(submitters, readers), submitters},
+		{"POST /v1/services", submitters, submitters},
+		{"GET /v1/services/{id}", join(submitters, readers), submitters},
+		{"POST /v1/services/{id}/scale", join(submitters, admins), submitters},
+		{"POST /v1/services/{id}/rebalance", join(submitters, admins), submitters},
+		{"DELETE /v1/services/{id}", join(submitters, admins), submitters},
 		{"GET /v1/sites", join([]Role{SiteOperator}, readers), []Role{SiteOperator}},
 		{"POST /v1/sites/{site}/drain", operators, []Role{SiteOperator}},
 		{"POST /v1/sites/{site}/gone", admins, nil},

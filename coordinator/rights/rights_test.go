@@ -112,9 +112,9 @@ func TestEveryRoleMayUseItsEndpointsOnly(t *testing.T) {
 	refused := map[Role]string{
 		Tenant:          "gone revoked drain sites events auctions policy record metrics /",
 		TenantAdmin:     "gone revoked drain sites events auctions policy record metrics /",
-		SiteOperator:    "jobs quotes gone revoked auctions policy record metrics /",
-		Auditor:         "POST",
-		FederationAdmin: "POST:/v1/jobs POST:/v1/quotes",
+		SiteOperator:    "jobs quotes services gone revoked auctions policy record metrics /",
+		Auditor:         "POST DELETE",
+		FederationAdmin: "POST:/v1/jobs POST:/v1/quotes POST:/v1/services",
 	}
 	for _, role := range AllRoles() {
 		token := d.add(credentialFor(role))

@@ -18,8 +18,8 @@ var names = strings.Fields(`
 	eventlog export faults faultyserver federation fgd forecast gpuaccounting import jobfile kube
 	leader learn learned llm loop mcp messages natsbus natsfloor net node nvml packing page placement
 	plane planning podenergy policy ports power printer promenergy protocol queue quotas report rights
-	rotate savings scenarios seat services signals snapshot spec statement submit telemetry timeline
-	trace up wal why
+	rotate savings scenarios seat servicefile services signals snapshot spec statement submit
+	telemetry timeline trace up wal why
 `)
 
 // position matches a part of an error that ends with the line of a file. What follows is about

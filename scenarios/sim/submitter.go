@@ -4,16 +4,28 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Submitter submits a list of jobs, each at its arrival time. It is a bus.Machine.
+// A Submitter submits jobs, each at its arrival time, and services. It is a bus.Machine.
 type Submitter struct {
-	sender protocol.Sender
-	jobs   []protocol.Job // not submitted yet, by arrival
-	ended  map[protocol.JobID]bool
+	sender   protocol.Sender
+	jobs     []protocol.Job // not submitted yet, by arrival
+	services []timedService // likewise
+	ended    map[protocol.JobID]bool
+}
+
+// A timedService is a service, and when it is submitted.
+type timedService struct {
+	at      protocol.Time
+	service protocol.Service
 }
 
 // NewSubmitter returns a submitter of jobs, which must be in order of arrival.
 func NewSubmitter(jobs []protocol.Job) *Submitter {
 	return &Submitter{sender: protocol.Sender{Party: protocol.Submitter}, jobs: jobs, ended: make(map[protocol.JobID]bool)}
+}
+
+// AddService has a service submitted at a time, which must not be before that of the last one.
+func (s *Submitter) AddService(at protocol.Time, x protocol.Service) {
+	s.services = append(s.services, timedService{at, x})
 }
 
 // PendingJobs returns how many jobs have not been submitted yet.
@@ -23,11 +35,14 @@ func (s *Submitter) PendingJobs() int { return len(s.jobs) }
 func (s *Submitter) EndedJobs() int { return len(s.ended) }
 
 // Due implements bus.Machine.
-func (s *Submitter) Due() protocol.Time {
-	if len(s.jobs) == 0 {
-		return 0
+func (s *Submitter) Due() (due protocol.Time) {
+	if len(s.jobs) > 0 {
+		due = s.jobs[0].Arrival
 	}
-	return s.jobs[0].Arrival
+	if len(s.services) > 0 && (due == 0 || s.services[0].at < due) {
+		due = s.services[0].at
+	}
+	return due
 }
 
 // Tick implements bus.Machine.
@@ -35,6 +50,10 @@ func (s *Submitter) Tick(now protocol.Time) (said []protocol.Message) {
 	for len(s.jobs) > 0 && s.jobs[0].Arrival <= now {
 		said = append(said, s.sender.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: s.jobs[0]}))
 		s.jobs = s.jobs[1:]
+	}
+	for len(s.services) > 0 && s.services[0].at <= now {
+		said = append(said, s.sender.NewMessage(now, protocol.Coordinator, protocol.SubmitService{Service: s.services[0].service}))
+		s.services = s.services[1:]
 	}
 	return said
 }

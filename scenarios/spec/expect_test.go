@@ -2,6 +2,7 @@ package spec_test
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/internal/jobfile"
+	"github.com/gridbid/gridbid/internal/servicefile"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
@@ -147,6 +149,25 @@ func TestOptionsThatChooseJobsAreRefusedForAList(t *testing.T) {
 		if _, err := spec.LoadScenario(file(t, listed), o); err == nil || !strings.Contains(err.Error(), "listed lists its jobs") {
 			t.Errorf("%+v: %v; want that the scenario lists its jobs", o, err)
 		}
+	}
+}
+
+// What a scenario says of a service is what a service file says of it, for the same reason as below.
+func TestAListedServiceHasTheFieldsOfAServiceFile(t *testing.T) {
+	type schema struct {
+		Properties map[string]any `json:"properties"`
+		Defs       map[string]struct {
+			Properties map[string]any `json:"properties"`
+		} `json:"$defs"`
+	}
+	var own, of schema
+	if err := errors.Join(json.Unmarshal(spec.ScenarioSchema, &own), json.Unmarshal(servicefile.Schema, &of)); err != nil {
+		t.Fatal(err)
+	}
+	got := own.Defs["service"].Properties
+	delete(got, "at")
+	if len(of.Properties) < 10 || !reflect.DeepEqual(got, of.Properties) {
+		t.Errorf("a listed service has %v; want %v", got, of.Properties)
 	}
 }
 

@@ -4,9 +4,11 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/internal/servicefile"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -16,31 +18,11 @@ type ListedService struct {
 	Service protocol.Service
 }
 
-// A serviceSpec is a service of a file.
-type serviceSpec struct {
-	At         string         `yaml:"at"`
-	ID         string         `yaml:"id"`
-	Tenant     string         `yaml:"tenant"`
-	Priority   int            `yaml:"priority"`
-	Replicas   int            `yaml:"replicas"`
-	Min        int            `yaml:"min"`
-	Max        int            `yaml:"max"`
-	GPUs       int            `yaml:"gpus"`
-	Share      *float64       `yaml:"share"`
-	GPUMemory  float64        `yaml:"gpu_memory"`
-	CPU        float64        `yaml:"cpu"`
-	Memory     float64        `yaml:"memory"`
-	Models     []string       `yaml:"models"`
-	Sites      []string       `yaml:"sites"`
-	Division   string         `yaml:"division"`
-	Tiers      [][]string     `yaml:"tiers"`
-	Exclusive  bool           `yaml:"exclusive"`
-	Weights    map[string]int `yaml:"weights"`
-	MinPerSite int            `yaml:"min_per_site"`
-	Move       struct {
-		Cost    float64 `yaml:"cost"`
-		Horizon string  `yaml:"horizon"`
-	} `yaml:"move"`
+// A listedServiceSpec is a service that a scenario lists: what a service file says, and when it is
+// submitted.
+type listedServiceSpec struct {
+	At               string `yaml:"at"`
+	servicefile.Spec `yaml:",inline"`
 }
 
 // addServices adds the services of a file, in its order.
@@ -54,8 +36,21 @@ func (out *Scenario) addServices(s scenarioSpec) error {
 				return err
 			}
 		}
-		if listed.Service, err = x.service(at); err != nil {
+		if listed.Service, err = x.Service(func(key, format string, args ...any) error {
+			var path []any
+			for part := range strings.SplitSeq(key, "/") {
+				if part != "" {
+					path = append(path, part)
+				}
+			}
+			return at(path...)(format, args...)
+		}); err != nil {
 			return err
+		}
+		for k, m := range x.Models {
+			if _, known := power.DefaultTable().LookupModel(m); !known {
+				return at("models", k)("%s", unknownModelReason(m))
+			}
 		}
 		if slices.ContainsFunc(out.Services, func(o ListedService) bool { return o.Service.ID == listed.Service.ID }) {
 			return at("id")("is %q, as that of another service: give each an id of its own", x.ID)
@@ -68,48 +63,6 @@ func (out *Scenario) addServices(s scenarioSpec) error {
 // hasNoJobs reports whether a file lists services, and no jobs beside them.
 func (s scenarioSpec) hasNoJobs() bool {
 	return len(s.Services) > 0 && s.Jobs.Trace == "" && s.Jobs.Count == 0
-}
-
-// service converts a service; at locates a key of it.
-func (x serviceSpec) service(at func(...any) faultLocator) (protocol.Service, error) {
-	mib := func(gib float64) protocol.MiB { return protocol.MiB(math.Round(gib * 1024)) }
-	s := protocol.Service{
-		ID: protocol.ServiceID(x.ID), Tenant: x.Tenant, Priority: x.Priority, Wanted: x.Replicas, Min: x.Min, Max: x.Max,
-		GPUs: x.GPUs, GPUMemory: mib(x.GPUMemory), CPU: protocol.Milli(math.Round(x.CPU * 1000)), Memory: mib(x.Memory), Models: x.Models, Sites: x.Sites,
-		Division: protocol.Division{Exclusive: x.Exclusive, MinPerSite: x.MinPerSite},
-		Move:     protocol.MoveSettings{Cost: protocol.Microdollars(math.Round(x.Move.Cost * 1e6))},
-	}
-	if x.GPUs > 0 {
-		s.Share = 1000
-	}
-	if x.Share != nil {
-		s.Share = protocol.Milli(math.Round(*x.Share * 1000))
-	}
-	if x.Division != "cost" {
-		s.Division.Rule = protocol.DivisionRule(x.Division)
-	}
-	for _, t := range x.Tiers {
-		s.Division.Tiers = append(s.Division.Tiers, protocol.SiteTier{Sites: t})
-	}
-	for _, site := range slices.Sorted(maps.Keys(x.Weights)) {
-		s.Division.Weights = append(s.Division.Weights, protocol.SiteWeight{Site: site, Weight: x.Weights[site]})
-	}
-	if x.Move.Horizon != "" {
-		d, err := time.ParseDuration(x.Move.Horizon)
-		if err != nil || d <= 0 {
-			return s, at("move", "horizon")("is %q: want a time above 0", x.Move.Horizon)
-		}
-		s.Move.Horizon = d
-	}
-	for k, m := range x.Models {
-		if _, known := power.DefaultTable().LookupModel(m); !known {
-			return s, at("models", k)("%s", unknownModelReason(m))
-		}
-	}
-	if why := s.InvalidReason(); why != "" {
-		return s, at()("%s", why)
-	}
-	return s, nil
 }
 
 // checkServiceNames checks the names of sites that services use.

@@ -26,7 +26,7 @@ type scenarioSpec struct {
 	Weights  protocol.WeightSettings   `yaml:"weights"`
 	Carbon   string                    `yaml:"carbon"`
 	Lag      *float64                  `yaml:"lag_hours"`
-	Services []serviceSpec             `yaml:"services"`
+	Services []listedServiceSpec       `yaml:"services"`
 	Events   []eventSpec               `yaml:"events"`
 	Expect   []expectSpec              `yaml:"expect"`
 	Quotas   []quota.FileQuota         `yaml:"quotas"`

@@ -12,7 +12,7 @@ import (
 )
 
 // DurableSimExecutor is the durable executor of a simulated cluster. It is a bus.EventSourced machine: each
-// launch and cancellation is an event, and a cluster restored from its events has run
+// launch, cancellation and list of replicas is an event, and a cluster restored from its events has run
 // on meanwhile, as a real one does while its agent is down.
 //
 // It acts at whole seconds, whenever it is woken, so that the meters are exact.
@@ -85,7 +85,7 @@ func (s *DurableSimExecutor) Step(now protocol.Time, m protocol.Message) []proto
 	s.lastEvent = now
 	said := s.simulateUntil(now)
 	switch b := m.Body.(type) {
-	case protocol.Launch, protocol.Cancel:
+	case protocol.Launch, protocol.Cancel, protocol.RunReplicas:
 		if l, ok := b.(protocol.Launch); ok {
 			s.requestedJobs[l.Job.ID] = l.Job
 		}

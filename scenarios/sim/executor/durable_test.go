@@ -71,3 +71,35 @@ func TestAPlayedJobUsesWhatItAskedFor(t *testing.T) {
 	}
 	t.Error("the job did not end")
 }
+
+// A restored cluster has run its replicas on: it reports them as running without having been asked again, and
+// its meter counts what they drew meanwhile.
+func TestReplicasRunOnWhileTheAgentIsAway(t *testing.T) {
+	m := protocol.Sender{Party: "agent/oslo"}
+	order := m.NewMessage(noon, "hands/oslo", protocol.RunReplicas{
+		Service: protocol.Service{ID: "chat", Wanted: 1, GPUs: 1, Share: 1000}, Revision: 1, Newest: 1,
+		Replicas: []protocol.Replica{{Number: 1, Node: "n1", Devices: []int{0}, Model: "V100", Power: 250_000}},
+	})
+	total := func(h *DurableSimExecutor) (sum protocol.Millijoules) {
+		for _, x := range h.Tick(noon.Add(3 * time.Hour)) {
+			if b, ok := x.Body.(protocol.IdleReading); ok {
+				sum += b.Total
+			}
+		}
+		return sum
+	}
+	running := cluster()
+	running.Step(noon, order)
+	facts := append([]protocol.Message(nil), running.Events()...)
+	restored, idle := cluster(), cluster()
+	for _, f := range facts {
+		if err := restored.Restore(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	idle.Tick(noon)
+	want, got, none := total(running), total(restored), total(idle)
+	if got != want || got == none {
+		t.Errorf("restored, three hours count %v; want %v, and more than %v without replicas", got, want, none)
+	}
+}

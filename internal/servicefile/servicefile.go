@@ -1,0 +1,116 @@
+// Package servicefile reads services as people write them: in GiB, cores and dollars. The
+// coordinator's API reads a submitted service by it, and a scenario each service that it lists, so
+// that a service means the same in both.
+//
+// Callers check what depends on a federation, such as names of sites and GPU models. Package
+// jobfile, the neighbour, reads jobs.
+package servicefile
+
+import (
+	_ "embed"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/internal/jobfile"
+	"github.com/gridbid/gridbid/internal/yamlschema"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Schema is the JSON schema of a service file, as published.
+//
+//go:embed service.schema.json
+var Schema []byte
+
+// kind reads service files by their schema.
+var kind = yamlschema.SchemaKind{
+	Reader: "servicefile", FileKind: "service", Docs: "docs/services.md", Schema: Schema, Pattern: jobfile.DescribePattern,
+}
+
+// A Spec is the content of a service file, in its units.
+type Spec struct {
+	ID         string         `yaml:"id"`
+	Tenant     string         `yaml:"tenant"`
+	Priority   int            `yaml:"priority"`
+	Replicas   int            `yaml:"replicas"`
+	Min        int            `yaml:"min"`
+	Max        int            `yaml:"max"`
+	GPUs       int            `yaml:"gpus"`
+	Share      *float64       `yaml:"share"`
+	GPUMemory  float64        `yaml:"gpu_memory"`
+	CPU        float64        `yaml:"cpu"`
+	Memory     float64        `yaml:"memory"`
+	Models     []string       `yaml:"models"`
+	Sites      []string       `yaml:"sites"`
+	Division   string         `yaml:"division"`
+	Tiers      [][]string     `yaml:"tiers"`
+	Exclusive  bool           `yaml:"exclusive"`
+	Weights    map[string]int `yaml:"weights"`
+	MinPerSite int            `yaml:"min_per_site"`
+	Move       MoveSpec       `yaml:"move"`
+}
+
+// A MoveSpec says what moving a replica costs.
+type MoveSpec struct {
+	Cost    float64 `yaml:"cost"` // dollars
+	Horizon string  `yaml:"horizon"`
+}
+
+// Parse parses a service file, YAML or JSON. Errors name the file, the line and what to change.
+func Parse(file string, text []byte) (protocol.Service, error) {
+	p, err := kind.ParsePage(file, text)
+	if err != nil {
+		return protocol.Service{}, err
+	}
+	var s Spec
+	if err := p.DecodeInto(&s); err != nil {
+		return protocol.Service{}, err
+	}
+	return s.Service(func(key, format string, args ...any) error {
+		if key == "" {
+			return p.FaultAt(nil, format, args...)
+		}
+		return p.FaultAt(strings.Split(key, "/"), format, args...)
+	})
+}
+
+// Service converts units and fills in defaults: a file has GiB, cores, GPUs and dollars, the protocol
+// MiB, thousandths and microdollars. at builds the error of a key, or of a path as move/horizon; "" is
+// the whole service.
+func (x Spec) Service(at func(key, format string, args ...any) error) (protocol.Service, error) {
+	mib := func(gib float64) protocol.MiB { return protocol.MiB(math.Round(gib * 1024)) }
+	s := protocol.Service{
+		ID: protocol.ServiceID(x.ID), Tenant: x.Tenant, Priority: x.Priority, Wanted: x.Replicas, Min: x.Min, Max: x.Max,
+		GPUs: x.GPUs, GPUMemory: mib(x.GPUMemory), CPU: protocol.Milli(math.Round(x.CPU * 1000)), Memory: mib(x.Memory), Models: x.Models, Sites: x.Sites,
+		Division: protocol.Division{Exclusive: x.Exclusive, MinPerSite: x.MinPerSite},
+		Move:     protocol.MoveSettings{Cost: protocol.Microdollars(math.Round(x.Move.Cost * 1e6))},
+	}
+	if x.GPUs > 0 {
+		s.Share = 1000
+	}
+	if x.Share != nil {
+		s.Share = protocol.Milli(math.Round(*x.Share * 1000))
+	}
+	if x.Division != "cost" {
+		s.Division.Rule = protocol.DivisionRule(x.Division)
+	}
+	for _, t := range x.Tiers {
+		s.Division.Tiers = append(s.Division.Tiers, protocol.SiteTier{Sites: t})
+	}
+	for _, site := range slices.Sorted(maps.Keys(x.Weights)) {
+		s.Division.Weights = append(s.Division.Weights, protocol.SiteWeight{Site: site, Weight: x.Weights[site]})
+	}
+	if x.Move.Horizon != "" {
+		d, err := time.ParseDuration(x.Move.Horizon)
+		if err != nil || d <= 0 {
+			return s, at("move/horizon", "is %q: want a time above 0", x.Move.Horizon)
+		}
+		s.Move.Horizon = d
+	}
+	if why := s.InvalidReason(); why != "" {
+		return s, at("", "%s", why)
+	}
+	return s, nil
+}

@@ -1,0 +1,65 @@
+package servicefile_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/internal/servicefile"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func TestAServiceFileIsReadInItsUnits(t *testing.T) {
+	got, err := servicefile.Parse("chat.yaml", []byte(`
+id: chat
+tenant: web
+replicas: 12
+max: 30
+gpus: 1
+share: 0.5
+gpu_memory: 8
+cpu: 1.5
+memory: 32
+sites: [lyon, oslo]
+tiers: [[oslo], [lyon]]
+move: {cost: 0.3, horizon: 2h}
+`))
+	want := protocol.Service{
+		ID: "chat", Tenant: "web", Wanted: 12, Max: 30, GPUs: 1, Share: 500, GPUMemory: 8192, CPU: 1500, Memory: 32768, Sites: []string{"lyon", "oslo"},
+		Division: protocol.Division{Tiers: []protocol.SiteTier{{Sites: []string{"oslo"}}, {Sites: []string{"lyon"}}}},
+		Move:     protocol.MoveSettings{Cost: 300_000, Horizon: 2 * time.Hour},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("Parse = %+v, %v; want %+v", got, err, want)
+	}
+}
+
+func TestABadServiceFileIsRefusedWithItsLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"id: a\nreplicas: -1\n": "chat.yaml:2: replicas",
+		"id: a\n":               "replicas",
+		"id: a\nreplicas: 1\ncpu: 1\nmove: {horizon: 0h}\n":          "chat.yaml:4: move/horizon",
+		"id: a\nreplicas: 3\nmax: 2\ncpu: 1\n":                       "replicas: outside of min and max",
+		"id: a\nreplicas: 1\ncpu: 1\nweights: {oslo: 1}\n":           "weights: only rule static has them",
+		"id: a\nreplicas: 1\ncpu: 1\ndivision: best\n":               "chat.yaml:4: division",
+		"id: a\nreplicas: 1\ncpu: 1\nnodes: 3\n":                     "nodes",
+		"id: a\nreplicas: 1\n---\nid: b\nreplicas: 1\n":              "a second document",
+		"id: a\nreplicas: 1\ncpu: 1\nsites: [Oslo]\n":                "chat.yaml:4: sites/0",
+		"id: a\nreplicas: 1\ncpu: 1\nsites: [oslo]\ntiers: [[lyon]]": "one that the service may not use",
+	} {
+		if _, err := servicefile.Parse("chat.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%q) = %v; want it to name %q", text, err, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("id: chat\nreplicas: 3\ngpus: 1\ntiers: [[a], [b]]\n"))
+	f.Add([]byte(`{"id": "x", "replicas": 1, "division": "static", "weights": {"a": 3}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if s, err := servicefile.Parse("f", text); err == nil && s.InvalidReason() != "" {
+			t.Errorf("Parse(%q) = %+v, which is invalid: %s", text, s, s.InvalidReason())
+		}
+	})
+}
