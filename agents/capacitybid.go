@@ -40,7 +40,7 @@ func (a *Agent) bidForService(now protocol.Time, s *protocol.Service, w protocol
 		return b
 	}
 	j := s.Replica()
-	j.ID = replicaID(s.ID, 0)
+	j.ID = protocol.ReplicaName(s.ID, 0)
 	for _, q := range a.fleet.QuoteReplicas(now, j, protocol.MaxReplicas) {
 		b.Available++
 		cost := price.hourly(q.Power + q.WakesDrawn)

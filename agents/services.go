@@ -2,7 +2,6 @@ package agents
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -61,21 +60,16 @@ func (a *Agent) applyAssign(now protocol.Time, b protocol.AssignReplicas) {
 
 // dropReplica frees the capacity of a replica.
 func (a *Agent) dropReplica(now protocol.Time, h *heldService, number int) {
-	a.fleet.EndRun(now, replicaID(h.service.ID, number))
+	a.fleet.EndRun(now, protocol.ReplicaName(h.service.ID, number))
 	h.replicas = slices.DeleteFunc(h.replicas, func(r protocol.Replica) bool { return r.Number == number })
 	delete(h.running, number)
 	h.unordered = true
 }
 
-// replicaID is the name of a replica in the site's capacity, beside its jobs.
-func replicaID(id protocol.ServiceID, number int) protocol.JobID {
-	return protocol.JobID(fmt.Sprintf("service %s #%d", id, number))
-}
-
 // replicaJob returns a replica as the site's capacity counts it.
 func (h *heldService) replicaJob(number int) protocol.Job {
 	j := h.service.Replica()
-	j.ID = replicaID(h.service.ID, number)
+	j.ID = protocol.ReplicaName(h.service.ID, number)
 	return j
 }
 
@@ -152,7 +146,7 @@ func (a *Agent) adoptReplicas(now protocol.Time) {
 	}
 	for _, h := range a.servicesByPriority() {
 		for _, r := range slices.Clone(h.replicas) {
-			if a.fleet.RunOf(replicaID(h.service.ID, r.Number)) == nil && !a.fleet.AdoptReplica(now, h.replicaJob(r.Number), r) {
+			if a.fleet.RunOf(protocol.ReplicaName(h.service.ID, r.Number)) == nil && !a.fleet.AdoptReplica(now, h.replicaJob(r.Number), r) {
 				a.dropReplica(now, h, r.Number)
 			}
 		}

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -99,6 +100,8 @@ func (j Job) InvalidReason() string {
 		return "pause: a job that may be paused may wait, and says how long it runs"
 	case !j.Urgency.isValid():
 		return "urgency: want now, standard or flexible"
+	case strings.HasPrefix(string(j.ID), replicaPrefix):
+		return "id: begins as the names of replicas do: want another"
 	case j.Run != 0 && j.Run < time.Second || j.Run > MaxRun:
 		return "run: want 1s..720h at the reference clock"
 	case j.Arrival <= 0 || j.Deadline < j.Arrival || j.Deadline-j.Arrival > Time(2*MaxRun.Milliseconds()):

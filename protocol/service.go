@@ -1,7 +1,9 @@
 package protocol
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -31,6 +33,8 @@ type Service struct {
 
 	Division Division     `msgpack:"dv,omitempty"`
 	Move     MoveSettings `msgpack:"mv,omitempty"`
+
+	Task Task `msgpack:"tk,omitempty"` // what a replica runs; left out of calls for capacity
 }
 
 // A Division says by which rule the replicas of a service are divided among sites.
@@ -103,6 +107,23 @@ func (s *Service) Replica() Job {
 		Models: s.Models, Regions: s.Sites, Priority: s.Priority, Urgency: UrgencyNow, Arrival: 1, Deadline: 1, Run: MaxRun}
 }
 
+// replicaPrefix begins the names of replicas, and of no job.
+const replicaPrefix = "service "
+
+// ReplicaName returns the name of a replica where replicas are counted beside jobs.
+func ReplicaName(id ServiceID, number int) JobID {
+	return JobID(fmt.Sprintf("%s%s #%d", replicaPrefix, id, number))
+}
+
+// ServiceOfReplica returns the service of a name that ReplicaName made; "" of a job's name.
+func ServiceOfReplica(name JobID) ServiceID {
+	rest, ok := strings.CutPrefix(string(name), replicaPrefix)
+	if end := strings.LastIndex(rest, " #"); ok && end >= 0 {
+		return ServiceID(rest[:end])
+	}
+	return ""
+}
+
 // InvalidReason returns what is wrong with the service, for its submitter, or "".
 func (s *Service) InvalidReason() string {
 	j := s.Replica()
@@ -164,9 +185,9 @@ func (d *Division) invalidReason(sites []string) string {
 	return ""
 }
 
-// SameReplica reports whether a replica of t is one of s: it asks for the same, and may run where it could.
+// SameReplica reports whether a replica of t is one of s: it asks for the same, and runs the same.
 func (s *Service) SameReplica(t *Service) bool {
-	return s.GPUs == t.GPUs && s.Share == t.Share && s.GPUMemory == t.GPUMemory && s.CPU == t.CPU && s.Memory == t.Memory && slices.Equal(s.Models, t.Models)
+	return s.GPUs == t.GPUs && s.Share == t.Share && s.GPUMemory == t.GPUMemory && s.CPU == t.CPU && s.Memory == t.Memory && slices.Equal(s.Models, t.Models) && s.Task == t.Task
 }
 
 // TierOf returns the tier of a site for s, from 0; false if s may not run there.

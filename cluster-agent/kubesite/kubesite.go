@@ -39,6 +39,7 @@ func BuildSite(cfg Config, signals runtime.LocalParty) (runtime.Config, error) {
 	if err := x.ConnectToCluster(cfg.Kubeconfig); err != nil {
 		return runtime.Config{}, err
 	}
+	cfg.Services = true
 	out, err := runtime.BuildSite(cfg.SiteConfig, runtime.LocalParty{Service: serveExecutor(x)}, signals)
 	if err != nil || cfg.Queue == nil {
 		return out, err

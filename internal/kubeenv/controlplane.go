@@ -47,11 +47,12 @@ type planeProcess struct {
 //go:embed stages.yaml
 var kwokStages []byte
 
-// enabledControllers are the controllers that jobs, quotas, node health and device claims
+// enabledControllers are the controllers that jobs, services, quotas, node health and device claims
 // need. Starting all of them would take longer.
 const enabledControllers = "job-controller,namespace-controller,serviceaccount-controller,garbage-collector-controller," +
 	"pod-garbage-collector-controller,node-lifecycle-controller,taint-eviction-controller,ttl-after-finished-controller," +
-	"disruption-controller,resourceclaim-controller,resourcequota-controller"
+	"disruption-controller,resourceclaim-controller,resourcequota-controller," +
+	"deployment-controller,replicaset-controller,statefulset-controller"
 
 // StartPlane starts a control plane and returns when it is ready, after some seconds.
 // On an error it stops what it has started.

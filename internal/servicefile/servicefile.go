@@ -50,6 +50,7 @@ type Spec struct {
 	Weights    map[string]int `yaml:"weights"`
 	MinPerSite int            `yaml:"min_per_site"`
 	Move       MoveSpec       `yaml:"move"`
+	Task       string         `yaml:"task"`
 }
 
 // A MoveSpec says what moving a replica costs.
@@ -85,7 +86,7 @@ func (x Spec) Service(at func(key, format string, args ...any) error) (protocol.
 		ID: protocol.ServiceID(x.ID), Tenant: x.Tenant, Priority: x.Priority, Wanted: x.Replicas, Min: x.Min, Max: x.Max,
 		GPUs: x.GPUs, GPUMemory: mib(x.GPUMemory), CPU: protocol.Milli(math.Round(x.CPU * 1000)), Memory: mib(x.Memory), Models: x.Models, Sites: x.Sites,
 		Division: protocol.Division{Exclusive: x.Exclusive, MinPerSite: x.MinPerSite},
-		Move:     protocol.MoveSettings{Cost: protocol.Microdollars(math.Round(x.Move.Cost * 1e6))},
+		Move:     protocol.MoveSettings{Cost: protocol.Microdollars(math.Round(x.Move.Cost * 1e6))}, Task: protocol.Task(x.Task),
 	}
 	if x.GPUs > 0 {
 		s.Share = 1000

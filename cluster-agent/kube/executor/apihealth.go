@@ -98,6 +98,11 @@ func (h *KubeExecutor) abandonAllRuns(silent time.Duration) {
 	why := protocol.Reason{Code: protocol.NodeLost, Note: fmt.Sprintf("the cluster's API server has been silent for %v", silent.Round(time.Second))}
 	for _, r := range abandoned {
 		h.terminateRun(r, why.Code, why.Note)
+		if r.isReplica() {
+			h.reportReplicaEnd(r, why)
+			h.queue.Add(r.name)
+			continue
+		}
 		x := protocol.Interrupted{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Why: why}
 		h.mu.Lock()
 		since := r.startedAt

@@ -121,6 +121,7 @@ type KubeExecutor struct {
 
 	mu              sync.Mutex
 	runs            map[string]*run
+	services        map[protocol.ServiceID]*heldService
 	epochs          map[protocol.JobID]uint64  // highest epoch that was launched
 	createFailures  map[string]string          // run name -> why its controller cannot create pods
 	informerStores  map[string][]cache.Indexer // plural of a kind -> its objects, one store for each namespace
@@ -200,7 +201,7 @@ func New(cfg Config) *KubeExecutor {
 	h := &KubeExecutor{
 		cfg: cfg, sender: protocol.Sender{Party: protocol.ExecutorParty(cfg.Site), Incarnation: cfg.Incarnation}, inventoryChanged: make(chan struct{}, 1),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](20*time.Millisecond, 5*time.Second)),
-		runs:  make(map[string]*run), epochs: make(map[protocol.JobID]uint64), createFailures: make(map[string]string),
+		runs:  make(map[string]*run), services: make(map[protocol.ServiceID]*heldService), epochs: make(map[protocol.JobID]uint64), createFailures: make(map[string]string),
 		inv: &inventory.Inventory{Config: inventory.Config{Site: cfg.Site, Sharing: cfg.Sharing, Nodes: cfg.Nodes, Driver: cfg.Driver, Models: cfg.Models, Power: cfg.Power}},
 	}
 	h.binder = binder.New(binder.Config{Client: cfg.Client, Class: cfg.Class, Now: cfg.Now}, h.inv)
@@ -300,6 +301,8 @@ func (h *KubeExecutor) handleMessage(m protocol.Message) {
 		h.startRun(b)
 	case protocol.Cancel:
 		h.cancelRun(b)
+	case protocol.RunReplicas:
+		h.runReplicas(b)
 	}
 }
 

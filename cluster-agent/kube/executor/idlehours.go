@@ -39,9 +39,13 @@ func (h *KubeExecutor) idleReadingForHour(ctx context.Context, hour protocol.Tim
 	end := hour.Add(time.Hour)
 	// Runs that drew energy by the end of the hour.
 	h.mu.Lock()
-	var running []*run
+	var running, replicas []*run
 	for _, r := range h.runs {
-		if r.startedAt != 0 && r.startedAt < end {
+		switch {
+		case r.startedAt == 0 || r.startedAt >= end:
+		case r.isReplica():
+			replicas = append(replicas, r)
+		default:
 			running = append(running, r)
 		}
 	}
@@ -77,6 +81,14 @@ func (h *KubeExecutor) idleReadingForHour(ctx context.Context, hour protocol.Tim
 			h.cfg.Log.Warn("the site's meter could not be read; using the power model for this hour", "hour", hour, "error", err)
 		}
 		total, x.Estimated = jobs+h.modelledIdleEnergy(), true
+		for _, r := range replicas { // which have no bill: their draw is the site's
+			draw, _ := h.energyOfRun(r, max(r.startedAt, hour), end)
+			for _, s := range draw {
+				if s.Hour == hour {
+					total += s.Energy
+				}
+			}
+		}
 	}
 	if total < jobs { // the meters disagree; jobs are settled by their own meters, so those win
 		h.cfg.Log.Warn("the site's meter shows less energy than its jobs drew; using the jobs' sum", "hour", hour, "site_mj", total, "jobs_mj", jobs)

@@ -294,6 +294,10 @@ func (h *KubeExecutor) adoptRunningObjects(ctx context.Context) (held []protocol
 			r := h.runOfObject(k, u, l)
 			h.runs[name] = r
 			h.queue.Add(name)
+			if r.isReplica() {
+				h.adoptReplica(r)
+				continue // the agent asks for it by its list
+			}
 			held = append(held, protocol.FoundRunning{Launch: l, Since: r.createdAt})
 		}
 	}

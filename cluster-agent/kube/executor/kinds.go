@@ -24,6 +24,7 @@ type jobKind struct {
 	deletionValue any    // its required value; by default these controllers leave pods running
 	succeeded     endCondition
 	failed        endCondition
+	isService     bool // it never ends: it runs a replica of a service, and no job
 }
 
 // A podPath leads to the pod templates of one role: field names joined by dots, where
@@ -51,7 +52,7 @@ func replicaPodPaths(field string) []podPath {
 	return []podPath{{"spec." + field + ".*.template", []string{"replicas"}}}
 }
 
-// jobKinds lists all kinds that can be run. To support another one, add it here and to
+// jobKinds lists all kinds that can be run, as a job or as a replica of a service. To support another one, add it here and to
 // the chart's RBAC rules.
 var jobKinds = []jobKind{
 	{
@@ -97,13 +98,26 @@ var jobKinds = []jobKind{
 		podPaths: []podPath{{"spec", []string{"/spec.parallelism"}}}, suspendField: "spec.suspend",
 		succeeded: endCondition{"status.phase", []string{"Succeeded"}}, failed: endCondition{"status.phase", []string{"Failed", "Error"}},
 	},
+	{
+		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, plural: "deployments",
+		podPaths: []podPath{{"spec.template", []string{"replicas"}}}, suspendField: "spec.paused", isService: true,
+	},
+	{
+		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, plural: "statefulsets",
+		podPaths: []podPath{{"spec.template", []string{"replicas"}}}, suspendField: "spec.paused", isService: true,
+	},
 }
 
-// jobKindOf returns the kind of an object, or an error that lists the supported kinds.
-func jobKindOf(u *unstructured.Unstructured) (*jobKind, error) {
+// jobKindOf returns the kind of an object that runs a job, or a replica of a service, or an error that
+// lists the supported kinds.
+func jobKindOf(u *unstructured.Unstructured, isService bool) (*jobKind, error) {
 	var names []string
 	for i := range jobKinds {
-		if k := &jobKinds[i]; k.GroupVersionKind == u.GroupVersionKind() {
+		k := &jobKinds[i]
+		if k.isService != isService {
+			continue
+		}
+		if k.GroupVersionKind == u.GroupVersionKind() {
 			return k, nil
 		}
 		names = append(names, jobKinds[i].GroupVersion().String()+" "+jobKinds[i].Kind)

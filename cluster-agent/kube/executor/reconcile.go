@@ -153,8 +153,10 @@ func pendingReason(pods []*corev1.Pod) string {
 // the cluster refuses is reported as interrupted; a transient error is returned, so
 // that it is retried.
 func (h *KubeExecutor) createRunObject(ctx context.Context, r *run) error {
-	if isExternal, err := h.adoptExternalJob(ctx, r); isExternal || err != nil {
-		return err
+	if !r.isReplica() {
+		if isExternal, err := h.adoptExternalJob(ctx, r); isExternal || err != nil {
+			return err
+		}
 	}
 	u, k, err := h.buildRunObject(r.launch)
 	if err == nil {
@@ -210,6 +212,9 @@ func (h *KubeExecutor) markRunCreated(r *run) {
 // terminates the run if the cluster has ended or misplaced one of its pods. It returns
 // for how long to wait before anything else is done with the run.
 func (h *KubeExecutor) reconcilePods(ctx context.Context, r *run, u *unstructured.Unstructured, pods []*corev1.Pod) (requeueAfter time.Duration, err error) {
+	if r.isReplica() {
+		return 0, h.reconcileReplicaPods(ctx, r)
+	}
 	h.observeStart(r, pods)
 	if requeueAfter = h.terminationReasonDelay(r, u, pods); requeueAfter > 0 || r.terminating.Load() != nil {
 		return requeueAfter, nil
@@ -323,6 +328,10 @@ func (h *KubeExecutor) deleteRunObject(ctx context.Context, r *run, pods []*core
 func (h *KubeExecutor) reportInterrupted(r *run, why protocol.Reason) {
 	h.forgetRun(r)
 	if r.interruptedReported.Load() {
+		return
+	}
+	if r.isReplica() {
+		h.reportReplicaEnd(r, why)
 		return
 	}
 	x := protocol.Interrupted{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Why: why}

@@ -20,8 +20,10 @@ import (
 const maxTaskBytes = 512 << 10
 
 // parseTask decodes a task: one Kubernetes object of a supported kind, in JSON.
-func parseTask(t protocol.Task) (*unstructured.Unstructured, *jobKind, error) {
+func parseTask(t protocol.Task, isService bool) (*unstructured.Unstructured, *jobKind, error) {
 	switch {
+	case t == "" && isService:
+		return nil, nil, errors.New("the service has no task: submit it with a Deployment or a StatefulSet to run")
 	case t == "":
 		return nil, nil, errors.New("the job has no task: submit it with a Kubernetes object to run")
 	case len(t) > maxTaskBytes:
@@ -32,7 +34,7 @@ func parseTask(t protocol.Task) (*unstructured.Unstructured, *jobKind, error) {
 		return nil, nil, fmt.Errorf("the task is not a JSON object: %w", err)
 	}
 	u := &unstructured.Unstructured{Object: raw}
-	k, err := jobKindOf(u)
+	k, err := jobKindOf(u, isService)
 	return u, k, err
 }
 
@@ -41,7 +43,8 @@ func parseTask(t protocol.Task) (*unstructured.Unstructured, *jobKind, error) {
 // scheduler and request GPUs as the site shares them. Fields by which a task could
 // escape its award are removed or overwritten.
 func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstructured, *jobKind, error) {
-	u, k, err := parseTask(l.Task)
+	isReplica := protocol.ServiceOfReplica(l.Job.ID) != ""
+	u, k, err := parseTask(l.Task, isReplica)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -83,6 +86,11 @@ func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstruct
 		unstructured.RemoveNestedField(u.Object, "spec", "selector")
 		unstructured.RemoveNestedField(u.Object, "spec", "manualSelector")
 		unstructured.RemoveNestedField(u.Object, "spec", "managedBy") // the cluster's own Job controller runs it
+	}
+	if isReplica {
+		if err := shapeReplica(u, run); err != nil {
+			return nil, nil, err
+		}
 	}
 	var gang []gangTemplate
 	if l.Job.IsGang() {
