@@ -48,7 +48,8 @@ func (c *cluster) podsOfService(id protocol.ServiceID, most int) map[int]corev1.
 func TestReplicasOfAService(t *testing.T) {
 	shared := newCluster(t, 2)
 	o := shared.StartOracle()
-	for kind, sharing := range map[string]kube.GPUSharing{"Deployment": kube.SharingDRA, "StatefulSet": kube.SharingDevicePlugin} {
+	for _, sharing := range []kube.GPUSharing{kube.SharingDRA, kube.SharingDevicePlugin} { // the first has the rights of both
+		kind := map[kube.GPUSharing]string{kube.SharingDRA: "Deployment", kube.SharingDevicePlugin: "StatefulSet"}[sharing]
 		t.Run(kind, func(t *testing.T) {
 			c := &cluster{Cluster: &kubetest.Cluster{TB: t, ControlPlane: shared.ControlPlane, Config: shared.Config, Client: shared.Client, Dynamic: shared.Dynamic}}
 			hub := new(membus.Bus)
