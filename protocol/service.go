@@ -40,10 +40,12 @@ type Service struct {
 // A Division says by which rule the replicas of a service are divided among sites.
 type Division struct {
 	Rule       DivisionRule `msgpack:"r,omitempty"`
-	Tiers      []SiteTier   `msgpack:"t,omitempty"` // first to last; of a plain rule without tiers none
-	Exclusive  bool         `msgpack:"x,omitempty"` // tiers are groups of which one holds all replicas, instead of spilling over
-	Weights    []SiteWeight `msgpack:"w,omitempty"` // of rule static
-	MinPerSite int          `msgpack:"n,omitempty"` // each site that may run it holds at least so many, if it has room
+	Tiers      []SiteTier   `msgpack:"t,omitempty"`  // first to last; of a plain rule without tiers none
+	Exclusive  bool         `msgpack:"x,omitempty"`  // tiers are groups of which one holds all replicas, instead of spilling over
+	Weights    []SiteWeight `msgpack:"w,omitempty"`  // of rule static
+	MinPerSite int          `msgpack:"n,omitempty"`  // each site that may run it holds at least so many, if it has room
+	MinSites   int          `msgpack:"ns,omitempty"` // it is at this many sites at least, if as many have room
+	MaxSites   int          `msgpack:"xs,omitempty"` // and at this many at most; 0: no bound
 }
 
 // A DivisionRule is how replicas are divided among sites that are equal before the tiers.
@@ -51,9 +53,10 @@ type DivisionRule string
 
 // Rules of division.
 const (
-	DivideByCost     DivisionRule = ""        // each replica where it costs least
-	DivideByCapacity DivisionRule = "dynamic" // in proportion to the replicas that fit now
-	DivideByWeights  DivisionRule = "static"  // in proportion to given weights, as far as they fit
+	DivideByCost      DivisionRule = ""           // each replica where it costs least
+	DivideByCapacity  DivisionRule = "dynamic"    // in proportion to the replicas that fit now
+	DivideByWeights   DivisionRule = "static"     // in proportion to given weights, as far as they fit
+	DivideAmongFewest DivisionRule = "aggregated" // among the fewest sites that have room, in proportion to what fits there
 )
 
 // A SiteTier is sites of equal rank. A site that is in several counts in the first.
@@ -87,7 +90,7 @@ const DefaultMoveHorizon = 6 * time.Hour
 
 // IsZero reports whether d is the default, by cost; encoders leave it out by this.
 func (d Division) IsZero() bool {
-	return d.Rule == "" && len(d.Tiers) == 0 && !d.Exclusive && len(d.Weights) == 0 && d.MinPerSite == 0
+	return d.Rule == "" && len(d.Tiers) == 0 && !d.Exclusive && len(d.Weights) == 0 && d.MinPerSite == 0 && d.MinSites == 0 && d.MaxSites == 0
 }
 
 // IsZero reports whether m says nothing; encoders leave it out by this.
@@ -145,14 +148,16 @@ func (s *Service) InvalidReason() string {
 // invalidReason is InvalidReason for the division of a service that may run at sites.
 func (d *Division) invalidReason(sites []string) string {
 	switch {
-	case d.Rule != DivideByCost && d.Rule != DivideByCapacity && d.Rule != DivideByWeights:
-		return "division: want cost, dynamic or static"
+	case d.Rule != DivideByCost && d.Rule != DivideByCapacity && d.Rule != DivideByWeights && d.Rule != DivideAmongFewest:
+		return "division: want cost, dynamic, aggregated or static"
+	case d.MinSites < 0 || d.MaxSites < 0 || d.MinSites > maxServiceWeights || d.MaxSites > 0 && d.MinSites > d.MaxSites:
+		return "min_sites or max_sites: want 0..1024, and min at most max"
 	case d.MinPerSite < 0 || d.MinPerSite > MaxReplicas:
 		return "minPerSite: want 0..10000"
 	case len(d.Tiers) > maxServiceTiers || len(d.Weights) > maxServiceWeights:
 		return "tiers or weights: more than 16 tiers, or 1024 weights"
 	case d.Rule == DivideByWeights && len(d.Tiers) > 0:
-		return "tiers: static weights ignore capacity, so nothing would spill over to the next tier: use cost or dynamic"
+		return "tiers: static weights ignore capacity, so nothing would spill over to the next tier: use cost, dynamic or aggregated"
 	case d.Exclusive && len(d.Tiers) == 0:
 		return "exclusive: name the groups as tiers"
 	case d.Rule != DivideByWeights && len(d.Weights) > 0:

@@ -79,6 +79,9 @@ func (k *Services) request(now protocol.Time, s *service, c *call, sites []Site)
 		Rebalance: s.rebalance, ExclusiveTiers: p.Division.Exclusive,
 		Move: division.Move{Horizon: p.MoveHorizon(), Hysteresis: hysteresis},
 	}
+	if d := p.Division; d.MinSites > 0 || d.MaxSites > 0 {
+		r.SpreadConstraints = []division.SpreadConstraint{{By: division.BySite, MinGroups: d.MinSites, MaxGroups: d.MaxSites}}
+	}
 	for _, site := range sites {
 		tier, allowed := p.TierOf(site.Name)
 		if !allowed || site.Draining || k.isLost(now, site.Name) {
@@ -118,6 +121,8 @@ func kindOf(r protocol.DivisionRule) division.Kind {
 		return division.ByFreeReplicas
 	case protocol.DivideByWeights:
 		return division.ByWeight
+	case protocol.DivideAmongFewest:
+		return division.FewestSites
 	}
 	return division.ByCost
 }

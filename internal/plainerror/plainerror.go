@@ -17,9 +17,9 @@ var names = strings.Fields(`
 	clusters compare config constrained coordinator counterfactual credentials division env estimates
 	eventlog export faults faultyserver federation fgd forecast gpuaccounting import jobfile kube
 	leader learn learned llm loop mcp messages natsbus natsfloor net node nvml packing page placement
-	plane planning podenergy policy ports power printer promenergy protocol queue quotas report rights
-	rotate savings scenarios seat servicefile services signals snapshot spec statement submit
-	telemetry timeline trace up wal why
+	plane planning podenergy policy ports power printer promenergy propagation protocol queue quotas
+	report rights rotate savings scenarios seat servicefile services signals snapshot spec statement
+	submit telemetry timeline trace up wal why
 `)
 
 // position matches a part of an error that ends with the line of a file. What follows is about

@@ -4,7 +4,6 @@
 package quotafile
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -18,12 +17,6 @@ import (
 	"github.com/gridbid/gridbid/internal/yamlschema"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/protocol/quota"
-)
-
-// Bounds of a file, which is read once for each of its documents.
-const (
-	maxBytes     = 1 << 20
-	maxDocuments = 1024
 )
 
 //go:embed own.schema.json
@@ -95,9 +88,9 @@ func (o origin) fault(field, format string, args ...any) error {
 // Parse reads a file of one or more documents. Errors name file, line, field and what to do.
 func Parse(file string, text []byte) (out File, err error) {
 	r := &reader{file: file}
-	documents, err := splitDocuments(file, text)
+	documents, err := yamlschema.SplitDocuments(text)
 	if err != nil {
-		return File{}, err
+		return File{}, fmt.Errorf("quotas: %s: %w", file, err)
 	}
 	for _, d := range documents {
 		if err := r.readDocument(d); err != nil {
@@ -119,33 +112,6 @@ func Parse(file string, text []byte) (out File, err error) {
 		return File{}, r.origin[f.Index].fault(f.Field, "%s", f.Problem)
 	}
 	return out, err
-}
-
-// splitDocuments returns each document of a file on its own lines: those before it are empty.
-func splitDocuments(file string, text []byte) (all [][]byte, err error) {
-	if len(text) > maxBytes {
-		return nil, fmt.Errorf("quotas: %s: over %d bytes: this is no file of quotas", file, maxBytes)
-	}
-	var one bytes.Buffer
-	flush := func(line int) {
-		if len(bytes.TrimSpace(one.Bytes())) > 0 {
-			all = append(all, bytes.Clone(one.Bytes()))
-		}
-		one.Reset()
-		one.WriteString(strings.Repeat("\n", line+1))
-	}
-	for i, line := range bytes.SplitAfter(text, []byte("\n")) {
-		if s := bytes.TrimRight(line, "\r\n\t "); bytes.Equal(s, []byte("---")) {
-			flush(i)
-			continue
-		}
-		one.Write(line)
-	}
-	flush(0)
-	if len(all) > maxDocuments || len(all)*len(text) > 64*maxBytes {
-		return nil, fmt.Errorf("quotas: %s: %d documents: split the file", file, len(all))
-	}
-	return all, nil
 }
 
 // readDocument reads one document by its kind.

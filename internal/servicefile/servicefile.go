@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/gridbid/gridbid/internal/jobfile"
 	"github.com/gridbid/gridbid/internal/yamlschema"
 	"github.com/gridbid/gridbid/protocol"
@@ -32,32 +34,37 @@ var kind = yamlschema.SchemaKind{
 // A Spec is the content of a service file, in its units.
 type Spec struct {
 	ID         string         `yaml:"id"`
-	Tenant     string         `yaml:"tenant"`
-	Priority   int            `yaml:"priority"`
+	Tenant     string         `yaml:"tenant,omitempty"`
+	Priority   int            `yaml:"priority,omitempty"`
 	Replicas   int            `yaml:"replicas"`
-	Min        int            `yaml:"min"`
-	Max        int            `yaml:"max"`
-	GPUs       int            `yaml:"gpus"`
-	Share      *float64       `yaml:"share"`
-	GPUMemory  float64        `yaml:"gpu_memory"`
-	CPU        float64        `yaml:"cpu"`
-	Memory     float64        `yaml:"memory"`
-	Models     []string       `yaml:"models"`
-	Sites      []string       `yaml:"sites"`
-	Division   string         `yaml:"division"`
-	Tiers      [][]string     `yaml:"tiers"`
-	Exclusive  bool           `yaml:"exclusive"`
-	Weights    map[string]int `yaml:"weights"`
-	MinPerSite int            `yaml:"min_per_site"`
-	Move       MoveSpec       `yaml:"move"`
-	Task       string         `yaml:"task"`
+	Min        int            `yaml:"min,omitempty"`
+	Max        int            `yaml:"max,omitempty"`
+	GPUs       int            `yaml:"gpus,omitempty"`
+	Share      *float64       `yaml:"share,omitempty"`
+	GPUMemory  float64        `yaml:"gpu_memory,omitempty"`
+	CPU        float64        `yaml:"cpu,omitempty"`
+	Memory     float64        `yaml:"memory,omitempty"`
+	Models     []string       `yaml:"models,omitempty"`
+	Sites      []string       `yaml:"sites,omitempty"`
+	Division   string         `yaml:"division,omitempty"`
+	Tiers      [][]string     `yaml:"tiers,omitempty"`
+	Exclusive  bool           `yaml:"exclusive,omitempty"`
+	Weights    map[string]int `yaml:"weights,omitempty"`
+	MinPerSite int            `yaml:"min_per_site,omitempty"`
+	MinSites   int            `yaml:"min_sites,omitempty"`
+	MaxSites   int            `yaml:"max_sites,omitempty"`
+	Move       MoveSpec       `yaml:"move,omitempty"`
+	Task       string         `yaml:"task,omitempty"`
 }
 
 // A MoveSpec says what moving a replica costs.
 type MoveSpec struct {
-	Cost    float64 `yaml:"cost"` // dollars
-	Horizon string  `yaml:"horizon"`
+	Cost    float64 `yaml:"cost,omitempty"` // dollars
+	Horizon string  `yaml:"horizon,omitempty"`
 }
+
+// YAML returns the content as a service file.
+func (x Spec) YAML() ([]byte, error) { return yaml.Marshal(x) }
 
 // Parse parses a service file, YAML or JSON. Errors name the file, the line and what to change.
 func Parse(file string, text []byte) (protocol.Service, error) {
@@ -85,7 +92,7 @@ func (x Spec) Service(at func(key, format string, args ...any) error) (protocol.
 	s := protocol.Service{
 		ID: protocol.ServiceID(x.ID), Tenant: x.Tenant, Priority: x.Priority, Wanted: x.Replicas, Min: x.Min, Max: x.Max,
 		GPUs: x.GPUs, GPUMemory: mib(x.GPUMemory), CPU: protocol.Milli(math.Round(x.CPU * 1000)), Memory: mib(x.Memory), Models: x.Models, Sites: x.Sites,
-		Division: protocol.Division{Exclusive: x.Exclusive, MinPerSite: x.MinPerSite},
+		Division: protocol.Division{Exclusive: x.Exclusive, MinPerSite: x.MinPerSite, MinSites: x.MinSites, MaxSites: x.MaxSites},
 		Move:     protocol.MoveSettings{Cost: protocol.Microdollars(math.Round(x.Move.Cost * 1e6))}, Task: protocol.Task(x.Task),
 	}
 	if x.GPUs > 0 {
