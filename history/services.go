@@ -12,6 +12,7 @@ type ServiceRecord struct {
 	Service   protocol.Service // as it was submitted last, Wanted as it was divided last
 	Submitted MessageRef
 	Decisions []ServiceDecision // oldest first; a live view keeps only the newest
+	Preview   *ServiceDecision  // the newest of what a rebalance would decide; nil: nobody asked
 	status    map[string][]siteReplicas
 }
 
@@ -56,6 +57,10 @@ func (b *History) foldService(from MessageRef, m protocol.Message) {
 		}
 	case protocol.ServiceDivision:
 		s := b.serviceRecord(body.Service)
+		if body.Preview {
+			s.Preview = &ServiceDecision{from, body}
+			return
+		}
 		s.Service.Wanted = body.Wanted
 		if b.cfg.Live {
 			s.Decisions = s.Decisions[:0]

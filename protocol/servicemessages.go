@@ -19,6 +19,7 @@ type (
 	RebalanceService struct {
 		Service ServiceID `msgpack:"sv"`
 		By      string    `msgpack:"by,omitempty"`
+		Preview bool      `msgpack:"pv,omitempty"` // only say what it would move: see ServiceDivision
 	}
 
 	// DeleteService removes a service from all sites.
@@ -70,6 +71,12 @@ type (
 		Bound    Microdollars `msgpack:"b,omitempty"` // that no division of these replicas can be below
 		Lack     Reason       `msgpack:"l,omitempty"` // why some are pending
 		Deleted  bool         `msgpack:"g,omitempty"` // the service was deleted
+
+		// Preview is of what a rebalance would decide; nothing follows from it. Stay is the cost an hour of the
+		// same replicas if none moves, Starts what the moves cost, once.
+		Preview bool         `msgpack:"pv,omitempty"`
+		Stay    Microdollars `msgpack:"sy,omitempty"`
+		Starts  Microdollars `msgpack:"st,omitempty"`
 	}
 
 	// A SiteCount is the replicas that a site is to hold.

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/internal/servicefile"
 )
 
@@ -71,13 +73,53 @@ stay where they are: only what is added or removed is divided.`,
 
 // newServicesRebalance is `gridbid services rebalance`.
 func newServicesRebalance() *cobra.Command {
-	return newServiceChange(&cobra.Command{
+	var f apiFlags
+	var dryRun bool
+	cmd := &cobra.Command{
 		Use:   "rebalance SERVICE",
 		Short: "divide all replicas of a service anew",
 		Long: `Divide all replicas of a service anew, as sites bid now. By cost a replica moves only if
-that saves a fifth more than the move costs. New replicas run before old ones stop.`,
-		Args: cobra.ExactArgs(1),
-	}, http.MethodPost, func([]string) string { return "/rebalance" })
+that saves a fifth more than the move costs. New replicas run before old ones stop. With
+--dry-run nothing moves: the sites bid, and what would move and save is printed.`,
+		Example: `  gridbid services rebalance chat --dry-run`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := "/v1/services/" + url.PathEscape(args[0]) + "/rebalance"
+			if !dryRun {
+				return f.changeService(cmd, http.MethodPost, path, nil)
+			}
+			var p jobstatus.ServicePreview
+			if err := f.sendRequest(cmd.Context(), http.MethodPost, path+"/preview", "", nil, &p); err != nil {
+				return err
+			}
+			l := printer.Listing[jobstatus.ServiceMove]{Rows: p.Sites, Data: p, Columns: []printer.Column[jobstatus.ServiceMove]{
+				{Head: "SITE", Value: func(m jobstatus.ServiceMove) any { return m.Site }},
+				{Head: "NOW", Value: func(m jobstatus.ServiceMove) any { return m.Before }},
+				{Head: "THEN", Value: func(m jobstatus.ServiceMove) any { return m.After }},
+			}}
+			if err := f.printView(cmd, l); err != nil || f.forPrograms() {
+				return err
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), describePreview(p))
+			return err
+		},
+	}
+	f.registerFlags(cmd, false)
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "move nothing: print what would move, and what that saves")
+	return cmd
+}
+
+// describePreview says in a line what a rebalance would do.
+func describePreview(p jobstatus.ServicePreview) string {
+	what := format.CountWithNoun(p.Moves, "replica", "replicas") + " would move"
+	if p.StayHour == 0 && p.CostHour == 0 {
+		return what // not divided by cost
+	}
+	what += fmt.Sprintf("; they cost $%.4f an hour now, and $%.4f then", p.StayHour.InDollars(), p.CostHour.InDollars())
+	if p.Starts != 0 {
+		what += fmt.Sprintf("; the moves cost $%.4f, once", p.Starts.InDollars())
+	}
+	return what
 }
 
 // newServicesDelete is `gridbid services delete`.

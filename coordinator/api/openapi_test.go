@@ -135,6 +135,9 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 			if path == "/v1/services/{id}/scale" {
 				path += "?replicas=3"
 			}
+			if strings.HasSuffix(path, "/preview") {
+				continue // waits for sites, of which there are none here
+			}
 			if path == "/v1/quotes" {
 				continue // takes seconds; TestAQuote of the leader's tests
 			}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
 	"github.com/gridbid/gridbid/internal/nearest"
@@ -127,6 +128,34 @@ func (d *Server) handleScale(w http.ResponseWriter, r *http.Request) {
 func (d *Server) handleRebalance(w http.ResponseWriter, r *http.Request) {
 	if s, by, ok := d.serviceToChange(w, r); ok {
 		d.changeService(w, r, string(s.Service), protocol.RebalanceService{Service: s.Service, By: by})
+	}
+}
+
+// handlePreview answers what a rebalance of a service would do, when the sites have bid.
+func (d *Server) handlePreview(w http.ResponseWriter, r *http.Request) {
+	s, _, ok := d.serviceToChange(w, r)
+	if !ok {
+		return
+	}
+	asked := d.clock.Now() - 1
+	if err := d.submitMessage(r.Context(), func(protocol.Time) protocol.Body { return protocol.RebalanceService{Service: s.Service, Preview: true} }); err != nil {
+		writeError(w, http.StatusServiceUnavailable, fmt.Errorf("api: the preview was not asked for; repeat it: %w", err))
+		return
+	}
+	for {
+		var p jobstatus.ServicePreview
+		var ok bool
+		d.readStatus(func(b *jobstatus.View) { p, ok = b.PreviewOf(s.Service, asked) })
+		if ok {
+			writeJSON(w, http.StatusOK, p)
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			writeError(w, http.StatusServiceUnavailable, errors.New("api: the sites did not bid in time; repeat it"))
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
 }
 

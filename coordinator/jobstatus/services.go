@@ -32,6 +32,39 @@ type ServiceSite struct {
 	WithoutNode int    `json:"without_node,omitempty"`
 }
 
+// A ServicePreview is what a rebalance of a service would move, and what that saves.
+type ServicePreview struct {
+	Service   protocol.ServiceID    `json:"service"`
+	Moves     int                   `json:"moves"`
+	Sites     []ServiceMove         `json:"sites"`
+	StayHour  protocol.Microdollars `json:"microdollars_per_hour_now,omitempty"`
+	CostHour  protocol.Microdollars `json:"microdollars_per_hour,omitempty"`
+	BoundHour protocol.Microdollars `json:"microdollars_per_hour_at_least,omitempty"`
+	Starts    protocol.Microdollars `json:"microdollars_of_moves,omitempty"` // once
+}
+
+// A ServiceMove is how many replicas a site has and would have.
+type ServiceMove struct {
+	Site   string `json:"site"`
+	Before int    `json:"before"`
+	After  int    `json:"after"`
+}
+
+// PreviewOf returns the newest preview of a service; ok is false if it was not made after an instant.
+func (b *View) PreviewOf(id protocol.ServiceID, after protocol.Time) (p ServicePreview, ok bool) {
+	r := b.liveHistory().Service(id)
+	if r == nil || r.Preview == nil || r.Preview.From.At <= after {
+		return p, false
+	}
+	d := &r.Preview.Division
+	p = ServicePreview{Service: id, Sites: []ServiceMove{}, StayHour: d.Stay, CostHour: d.Cost, BoundHour: d.Bound, Starts: d.Starts}
+	for _, x := range d.Sites {
+		p.Sites = append(p.Sites, ServiceMove{x.Site, x.Before, x.Count})
+		p.Moves += max(x.Before-x.Count, 0)
+	}
+	return p, true
+}
+
 // Spec returns the service as it was submitted, with the number of replicas that is wanted now.
 func (s Service) Spec() protocol.Service { return s.spec }
 

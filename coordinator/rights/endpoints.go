@@ -34,6 +34,7 @@ func Endpoints() []Endpoint {
 		{"GET /v1/services/{id}", join(submitters, readers), submitters},
 		{"POST /v1/services/{id}/scale", join(submitters, admins), submitters},
 		{"POST /v1/services/{id}/rebalance", join(submitters, admins), submitters},
+		{"POST /v1/services/{id}/rebalance/preview", join(submitters, admins), submitters},
 		{"DELETE /v1/services/{id}", join(submitters, admins), submitters},
 		{"GET /v1/sites", join([]Role{SiteOperator}, readers), []Role{SiteOperator}},
 		{"POST /v1/sites/{site}/drain", operators, []Role{SiteOperator}},

@@ -18,12 +18,43 @@ func (k *Services) closeCall(now protocol.Time, sites []Site) {
 	c := k.call
 	k.call = nil
 	all := slices.DeleteFunc(slices.Clone(c.services), func(s *service) bool { return k.all[s.spec.ID] != s || s.deleted })
+	for _, s := range all {
+		k.previewRebalance(now, s, c, sites)
+	}
 	if k.divideTogether(now, all, c, sites) {
 		return
 	}
 	for _, s := range all {
 		k.divide(now, s, c, sites)
 	}
+}
+
+// previewRebalance says what a rebalance of a service would decide by the bids of a call, if somebody asked.
+func (k *Services) previewRebalance(now protocol.Time, s *service, c *call, sites []Site) {
+	if !s.preview {
+		return
+	}
+	s.preview = false
+	r := k.request(now, s, c, sites)
+	r.Rebalance = false
+	stay, err := division.Divide(r)
+	r.Rebalance = true
+	d, fault := division.Divide(r)
+	if err != nil || fault != nil { // bids were checked, so it is ours: nobody is answered
+		k.counts["division-failed"]++
+		return
+	}
+	b := protocol.ServiceDivision{Service: s.spec.ID, Decision: s.decision, Wanted: s.spec.Wanted, Pending: d.Pending, Why: protocol.Reason{Code: protocol.Rebalanced}, Preview: true}
+	if s.spec.Division.Rule == protocol.DivideByCost {
+		b.Cost, b.Bound, b.Stay, b.Starts = d.Cost, d.LowerBound, stay.Cost, d.StartCost
+	}
+	for _, x := range d.Shares {
+		if before := s.target[x.Site]; x.Replicas > 0 || before > 0 {
+			b.Sites = append(b.Sites, protocol.SiteCount{Site: x.Site, Count: x.Replicas, Before: before})
+		}
+	}
+	b.Move = d.Moves > 0
+	k.send("", b, false)
 }
 
 // divide divides one service by the bids of a call.

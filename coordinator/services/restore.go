@@ -16,7 +16,7 @@ func (k *Services) Restore(m protocol.Message) {
 			s.spec.Wanted, s.cause = b.Wanted, protocol.ServiceScaled
 		}
 	case protocol.RebalanceService:
-		if s := k.all[b.Service]; s != nil {
+		if s := k.all[b.Service]; s != nil && !b.Preview {
 			s.rebalance, s.cause = true, protocol.Rebalanced
 		}
 	case protocol.ServiceDivision:
@@ -56,8 +56,8 @@ func (k *Services) Restore(m protocol.Message) {
 // restoreDivision restores a decision.
 func (k *Services) restoreDivision(b protocol.ServiceDivision) {
 	s := k.all[b.Service]
-	if s == nil {
-		return // it was refused
+	if s == nil || b.Preview {
+		return // it was refused, or nothing followed
 	}
 	s.decision, s.pending, s.lack, s.deleted = b.Decision, b.Pending, b.Lack, b.Deleted
 	s.cause, s.rebalance = "", false

@@ -83,6 +83,7 @@ type service struct {
 	due       protocol.Time // of the next call; 0: none
 	cause     protocol.Code // of what it is for; "": to look whether anything has changed
 	rebalance bool
+	preview   bool // say what a rebalance would do
 }
 
 // An assignment is a number of replicas that a site was told to hold.

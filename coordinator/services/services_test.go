@@ -330,3 +330,34 @@ func TestNoSiteIsToldToHoldMoreThanItHas(t *testing.T) {
 		}
 	})
 }
+
+// A preview says what a rebalance would decide; nobody is told to hold anything else, and it is no event.
+func TestAPreviewOfARebalanceMovesNothing(t *testing.T) {
+	f := newFederation(t, map[string]int{"a": 4, "b": 8}, "a", "b")
+	f.mute["b"] = true
+	f.say(protocol.Submitter, protocol.SubmitService{Service: aService("llm", 4)})
+	f.run(time.Minute)
+	f.mute["b"] = false
+	events, was := len(f.events), f.held["a"]["llm"]
+	f.said = nil
+	f.say(protocol.OperatorAPI, protocol.RebalanceService{Service: "llm", Preview: true})
+	f.run(time.Minute)
+	var got []protocol.SiteCount
+	for _, b := range f.said {
+		switch b := b.(type) {
+		case protocol.ServiceDivision:
+			if !b.Preview {
+				t.Errorf("it decided %+v", b)
+			}
+			got = b.Sites
+		case protocol.AssignReplicas:
+			t.Errorf("a site was told %+v", b)
+		}
+	}
+	if want := []protocol.SiteCount{{Site: "a", Count: 1, Before: 4}, {Site: "b", Count: 3}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the preview has %+v; want %+v", got, want)
+	}
+	if len(f.events) != events || !reflect.DeepEqual(f.held["a"]["llm"], was) {
+		t.Errorf("%d events after %d, and a holds %+v", len(f.events), events, f.held["a"]["llm"])
+	}
+}

@@ -15,8 +15,12 @@ func (k *Services) Step(now protocol.Time, m protocol.Message, sites func() []Si
 		event = k.isRequest(m) && k.scale(now, b)
 	case protocol.RebalanceService:
 		s := k.all[b.Service]
-		if event = k.isRequest(m) && k.exists(s); event {
-			s.rebalance = true
+		switch ok := k.isRequest(m) && k.exists(s); {
+		case ok && b.Preview:
+			s.preview = true
+			k.callFor(now, s, "")
+		case ok:
+			event, s.rebalance = true, true
 			k.callFor(now, s, protocol.Rebalanced)
 		}
 	case protocol.DeleteService:
