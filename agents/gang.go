@@ -2,6 +2,7 @@ package agents
 
 import (
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/gridbid/gridbid/agents/capacity"
@@ -9,22 +10,48 @@ import (
 )
 
 // spreadOptions returns the options of a gang for which the site knows nodes, and notes these for the
-// bids. An option without nodes could not be delivered, and the market would refuse it.
-func (p *bidPricing) spreadOptions(j *protocol.Job, ways []capacity.RunConfig, options []protocol.BidOption) []protocol.BidOption {
+// bids, in which so many options come before them. An option without nodes could not be delivered, and the
+// market would refuse it.
+func (p *bidPricing) spreadOptions(j *protocol.Job, ways []capacity.RunConfig, options []protocol.BidOption, before int) []protocol.BidOption {
 	kept := options[:0]
 	for i := range options {
 		o := &options[i]
 		w := slices.IndexFunc(ways, func(w capacity.RunConfig) bool { return w.Model == o.Model && w.Choice.Cap == o.Cap })
 		run := ways[max(w, 0)].Run + p.agent.cfg.Network.transferTime(*j, p.agent.cfg.Site)
 		if places, ok := p.agent.fleet.SpreadAt(p.now, j, o.Model, o.Start, run); ok && w >= 0 {
-			p.spreads = append(p.spreads, protocol.Spread{Job: j.ID, Option: len(kept), Places: places})
+			p.spreads = append(p.spreads, protocol.Spread{Job: j.ID, Option: before + len(kept), Places: places})
 			if o.Start > p.now {
-				p.noteHole(j, o, places, len(kept), run)
+				p.noteHole(j, o, places, before+len(kept), run)
 			}
 			kept = append(kept, *o)
 		}
 	}
 	return kept
+}
+
+// fewerPods returns with how many pods a gang that may start without some of them is offered, too: as many as
+// could start now, or as few as it may have; 0 if it may not, or starts now with all.
+func (p *bidPricing) fewerPods(j *protocol.Job, options []protocol.BidOption) int {
+	all, least := j.PodCount(), j.LeastPods()
+	if least == all || slices.ContainsFunc(options, func(o protocol.BidOption) bool { return o.Start <= p.now }) {
+		return 0
+	}
+	missing := 1 + sort.Search(all-least, func(i int) bool { return p.startsNow(j.WithPodCount(all - 1 - i)) })
+	return max(all-missing, least)
+}
+
+// startsNow reports whether a gang could start now, on some model.
+func (p *bidPricing) startsNow(j protocol.Job) bool {
+	ways, _ := p.agent.fleet.RunConfigs(j)
+	for i, w := range ways {
+		if i > 0 && ways[i-1].Model == w.Model {
+			continue // under another cap
+		}
+		if _, ok := p.agent.fleet.QuotePlacement(p.now, j, w.Model, w.Run+p.agent.cfg.Network.transferTime(j, p.agent.cfg.Site)); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // noteHole notes for the bids what an option of a gang keeps idle until it starts, and charges it to the option:

@@ -64,6 +64,22 @@ func (p *bidPricing) bidsForJob(j protocol.Job) protocol.JobBids {
 	if a.cfg.Network.transferTime(j, a.cfg.Site) > protocol.MaxRun {
 		return protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.PastDeadline, Note: "its input takes over 720h to come"}}
 	}
+	known := len(p.largest)
+	m := p.bidsForSize(j, 0)
+	if pods := p.fewerPods(&j, m.Options); pods > 0 {
+		p.largest = p.largest[:known]
+		fewer := p.bidsForSize(j.WithPodCount(pods), len(m.Options))
+		if m.Options, m.Why = append(m.Options, fewer.Options...), fewer.Why; len(m.Options) > 0 {
+			m.Why = protocol.Reason{}
+		}
+	}
+	return m
+}
+
+// bidsForSize returns the options for a job with the pods that it has, or why there are none. Before is
+// how many options there are for it with more pods.
+func (p *bidPricing) bidsForSize(j protocol.Job, before int) protocol.JobBids {
+	a := p.agent
 	var ways []capacity.RunConfig
 	var why protocol.Reason
 	if a.delivery.AsOffered {
@@ -87,8 +103,8 @@ func (p *bidPricing) bidsForJob(j protocol.Job) protocol.JobBids {
 	}
 	options := a.proposeOptions(&BidRequest{Now: p.now, Site: a.cfg.Site, Job: j, Weights: p.weights, Planning: p.planning, Ways: ways, pricing: p})
 	if j.IsGang() {
-		options = p.spreadOptions(&j, ways, options)
-		if j.RequiredTopology != "" && len(options) > 0 {
+		options = p.spreadOptions(&j, ways, options, before)
+		if j.RequiredTopology != "" && len(options) > 0 && !slices.Contains(p.within, j.ID) {
 			p.within = append(p.within, j.ID) // SpreadAt knows no others
 		}
 	}

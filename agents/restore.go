@@ -133,7 +133,7 @@ func (a *Agent) Restore(m protocol.Message) error {
 func (a *Agent) restoreAccept(m protocol.Message, b protocol.Accept) {
 	a.epochs[b.Job] = b.Epoch
 	if _, here := a.adoptNewerAward(a.lastAward); !here {
-		a.queue = append(a.queue, reservation{job: a.calledJobs[b.Job], award: a.lastAward})
+		a.queue = append(a.queue, reservation{job: a.calledJobs[b.Job].AtPlaces(a.lastAward.Places), award: a.lastAward})
 	}
 	a.scheduleResend(m.At, pendingAck{job: b.Job, epoch: b.Epoch, leaseEnd: a.lastAward.Lease, to: protocol.Coordinator, body: b})
 }

@@ -26,7 +26,7 @@ func (a *Agent) handleAward(now protocol.Time, m protocol.Message, w protocol.Aw
 	if start, ok := a.adoptNewerAward(w); ok {
 		return a.acceptAward(now, m, w, start)
 	}
-	r := reservation{job: job, award: w}
+	r := reservation{job: job.AtPlaces(w.Places), award: w}
 	if !a.mayRun(now, r) {
 		return decline(protocol.RefusedByTerms)
 	}
@@ -146,11 +146,19 @@ func (a *Agent) adoptNewerAward(w protocol.Award) (start protocol.Time, ok bool)
 		return l.started, true
 	}
 	if i := a.queueIndex(w.Job); i >= 0 {
+		if job, called := a.calledJobs[w.Job]; called && isOtherSize(job.AtPlaces(w.Places), a.queue[i].job) {
+			a.queue = slices.Delete(a.queue, i, i+1)
+			a.fleet.CancelReservation(w.Job)
+			return 0, false // it is to start with other pods: queued anew
+		}
 		a.queue[i].award = w
 		return w.Option.Start, true
 	}
 	return 0, false
 }
+
+// isOtherSize reports whether a gang is to start with another number of its pods.
+func isOtherSize(x, y protocol.Job) bool { return x.PodCount() != y.PodCount() }
 
 // placeJob gives a job its capacity, and reports whether there was any.
 func (a *Agent) placeJob(now protocol.Time, r reservation) bool {

@@ -113,6 +113,7 @@ func (b *History) foldCall(from MessageRef, m protocol.CallForBids) {
 			b.beginJob(j.ID, e)
 		}
 		e.expireAward(from)
+		e.rec.setPods(nil)
 		if j.PriorityClass != "" { // which the market found for it
 			e.rec.Job.PriorityClass, e.rec.Job.Priority = j.PriorityClass, j.Priority
 		}
@@ -272,6 +273,7 @@ func (b *History) foldAward(from MessageRef, site string, m protocol.Award) {
 		return // the market cancels the run of a site that accepts it all the same
 	}
 	b.markDecided(m.Round, from.At)
+	e.rec.setPods(m.Places)
 	d := Decision{
 		Kind: "award", Message: from, Why: m.Why, Site: site, Start: m.Option.Start,
 		Round: m.Round, Epoch: m.Epoch, Option: PricedOption{BidOption: m.Option}, Queue: m.MayQueue, Proof: m.Proof, Policy: b.policy,

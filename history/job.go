@@ -35,7 +35,8 @@ func (p phase) isOnSale() bool { return p == phaseWaiting || p == phasePreempted
 // A JobRecord is one job's history. What it points to is shared with the History
 // and must not be changed.
 type JobRecord struct {
-	Job       protocol.Job
+	Job       protocol.Job  // of a gang that was awarded with fewer pods than it asked for: with these
+	asked     *protocol.Job // what that gang asked for; nil: Job
 	Submitted MessageRef
 	phase     phase
 	Before    int  // how many jobs its id was given to before it
@@ -198,6 +199,22 @@ func (r *Run) NodeNames() (names []string) {
 // IsOnNode reports whether a part of r runs on a node.
 func (r *Run) IsOnNode(name string) bool {
 	return slices.ContainsFunc(r.PlacesOf(), func(p protocol.Place) bool { return p.Node == name })
+}
+
+// Asked returns the job as it was submitted, with all of its pods.
+func (r *JobRecord) Asked() protocol.Job {
+	if r.asked != nil {
+		return *r.asked
+	}
+	return r.Job
+}
+
+// setPods notes with which of its pods a gang is awarded; without places it is on sale again, with all.
+func (r *JobRecord) setPods(places []protocol.Place) {
+	j := r.Asked()
+	if r.Job, r.asked = j.AtPlaces(places), nil; r.Job.PodCount() != j.PodCount() {
+		r.asked = &j
+	}
 }
 
 // IsOnSale reports whether the coordinator may award the job.

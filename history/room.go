@@ -41,7 +41,7 @@ func (b *History) checkRoom(nodes []Node) {
 	for id, e := range b.allEntries() {
 		r := e.rec
 		for _, run := range r.allRuns() {
-			b.checkPods(r.Job, run)
+			b.checkPods(r.Asked(), run)
 			for _, p := range run.PlacesOf() {
 				m, part := machine{run.Site, p.Node}, partAt(r.Job, p)
 				node, ok := known[m]
@@ -92,7 +92,8 @@ func partAt(j protocol.Job, p protocol.Place) protocol.Job {
 	return j.PodsOf(p.Component, p.Pods)
 }
 
-// checkPods checks that a gang was launched with all its pods: half a gang is none.
+// checkPods checks that a gang was launched with all its pods, or as many as it may start with: half a gang
+// is none.
 func (b *History) checkPods(job protocol.Job, run *Run) {
 	pods := make([]int, len(job.Pods))
 	for _, p := range run.Places {
@@ -102,9 +103,10 @@ func (b *History) checkPods(job protocol.Job, run *Run) {
 		}
 		pods[p.Component] += p.Pods
 	}
+	at := job.AtPlaces(run.Places)
 	for i, n := range pods {
-		if want := job.Pods[i].Pods; n != want {
-			b.addProblem("half-a-gang", job.ID, run.Site, "launched with %d of the %d pods %q", n, want, job.Pods[i].Role)
+		if want := at.Pods[i].Pods; n != want {
+			b.addProblem("half-a-gang", job.ID, run.Site, "launched with %d of the %d pods %q", n, job.Pods[i].Pods, job.Pods[i].Role)
 		}
 	}
 }

@@ -267,7 +267,7 @@ func (r JobRecord) NonEnergyCost(m Meta) (t protocol.CostBreakdown) {
 	if len(r.Parts) > 0 { // a pause is no delay: the job had started
 		start = r.Parts[0].Started
 	}
-	t.Delay, t.Late = m.Weights.DelayAndLateCost(r.Job, start, finish)
+	t.Delay, t.Late = m.Weights.DelayAndLateCost(r.Asked(), start, finish)
 	return t
 }
 

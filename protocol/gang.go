@@ -97,7 +97,7 @@ func (j *Job) LeastGPUsOnNode() int {
 // PodsOf returns j as so many pods of its component i ask for it, together: a job that is no gang.
 func (j *Job) PodsOf(i, pods int) Job {
 	c, p := &j.Pods[i], *j
-	p.Pods, p.RequiredTopology, p.PreferredTopology = nil, "", ""
+	p.Pods, p.MinPods, p.RequiredTopology, p.PreferredTopology = nil, 0, "", ""
 	p.GPUs, p.Share, p.GPUMemory = pods*c.GPUs, c.Share, c.GPUMemory
 	p.CPU, p.Memory = Milli(pods)*c.CPU, MiB(pods)*c.Memory
 	return p
@@ -113,6 +113,12 @@ func (j Job) WithPods(all []Component) Job {
 	if j.PodCount() == 1 && len(all) == 1 {
 		return j.PodsOf(0, 1)
 	}
+	return j.withSums(all)
+}
+
+// withSums returns j with some pods, and what they ask for together.
+func (j Job) withSums(all []Component) Job {
+	j.Pods = all
 	j.GPUs, j.Share, j.GPUMemory, j.CPU, j.Memory = 0, 0, 0, 0, 0
 	for _, c := range all {
 		j.GPUs += c.Pods * c.GPUs
@@ -215,7 +221,8 @@ func (l *Launch) PartAt(p Place) Job {
 }
 
 // InvalidPlaces returns why places cannot be those of a gang, or "". A bid must have the pods of each
-// component, and names no node twice for one component. Devices are not looked at.
+// component, or as few as the gang may start with, and names no node twice for one component. Devices are
+// not looked at.
 func (j *Job) InvalidPlaces(places []Place) string {
 	left := make([]int, len(j.Pods))
 	for i := range j.Pods {
@@ -240,8 +247,9 @@ func (j *Job) InvalidPlaces(places []Place) string {
 		seen[key{p.Component, p.Node}] = true
 		left[p.Component] -= p.Pods
 	}
+	may := j.maySpare()
 	for i, n := range left {
-		if n != 0 {
+		if n != 0 && (i != j.givingWay() || n > may) {
 			return fmt.Sprintf("%d pods of component %d have no place", n, i)
 		}
 	}

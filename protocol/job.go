@@ -26,6 +26,8 @@ type Job struct {
 
 	// Pods, if any, make the job a gang: what stands above of GPUs, CPU and memory are sums over them.
 	Pods []Component `msgpack:"pd,omitempty"`
+	// MinPods is with how many of its pods a gang may start at least; 0: with all. See minpods.go.
+	MinPods int `msgpack:"mp,omitempty" json:",omitempty"`
 	// A gang's topology wish: at most one of them, the label key of a level; see topology.go.
 	RequiredTopology  string `msgpack:"tr,omitempty" json:",omitempty"` // all its pods go into one domain of this level, or nowhere
 	PreferredTopology string `msgpack:"tp,omitempty" json:",omitempty"` // the same where one domain has room
@@ -80,6 +82,8 @@ func (j Job) InvalidReason() string {
 		return "id, tenant, home or priority class: longer than 128 bytes"
 	case j.IsGang() && j.invalidPods() != "":
 		return j.invalidPods()
+	case j.invalidMinPods() != "":
+		return j.invalidMinPods()
 	case j.invalidTopology() != "":
 		return j.invalidTopology()
 	case !j.IsGang() && (j.GPUs < 0 || j.GPUs > MaxGPUs):
@@ -131,7 +135,7 @@ func (j Job) MaxWireSize() int {
 	for i := range j.Pods {
 		n += len(j.Pods[i].Role) + 64
 	}
-	return n + 256 // 23 keys with their lengths, and 13 integers
+	return n + 272 // 24 keys with their lengths, and 14 integers
 }
 
 // Bounds of a job's values. They keep sums and products of them within 64 bits.

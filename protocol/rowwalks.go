@@ -205,6 +205,7 @@ func (j *Job) walkJobFields(f *fieldCursor) {
 	walkIntField(f, "m", &j.Memory, unlessZero)
 	walkTextListField(f, "md", &j.Models)
 	walkRowListField(f, "pd", &j.Pods)
+	walkIntField(f, "mp", &j.MinPods, unlessZero)
 	walkTextField(f, "tr", &j.RequiredTopology, unlessZero)
 	walkTextField(f, "tp", &j.PreferredTopology, unlessZero)
 	walkIntField(f, "a", &j.Arrival, always)

@@ -271,13 +271,13 @@ func (p *problem) fitsCapacity(r *ranking, k *scoredOption, left []slotSeries, f
 	if k.pool < 0 {
 		return true
 	}
-	if k.now && free[k.pool] < r.gpus-capacityTolerance {
+	if k.now && free[k.pool] < r.gpusOf(k)-capacityTolerance {
 		return false
 	}
 	l := &left[k.pool]
 	for i := int(k.a); i < p.slots && float64(i) < k.b; i++ {
 		part := min(k.b, float64(i+1)) - max(k.a, float64(i))
-		if l[i] < float64(r.gpus*part*p.slotHours)-capacityTolerance {
+		if l[i] < float64(r.gpusOf(k)*part*p.slotHours)-capacityTolerance {
 			return false
 		}
 	}
@@ -311,7 +311,7 @@ func (r *remainingCapacity) takeOption(lot *ranking, c int, sign float64) {
 	if k.pool < 0 {
 		return
 	}
-	gpus := sign * lot.gpus
+	gpus := sign * lot.gpusOf(k)
 	r.addGPUHours(&r.bare[k.pool], k.a, k.b, -gpus)
 	r.addGPUHours(&r.planned[k.pool], k.a, k.b, -gpus)
 	if k.now {

@@ -184,7 +184,7 @@ func (p *problem) bestResponses(use []slotSeries) float64 {
 		}
 		l += r.value
 		if k := &r.scored[r.best]; use != nil && k.pool >= 0 {
-			p.addGPUHours(&use[k.pool], k.a, k.b, r.gpus)
+			p.addGPUHours(&use[k.pool], k.a, k.b, r.gpusOf(k))
 			q := &p.pools[k.pool]
 			q.reach = max(q.reach, min(int(k.b)+1, p.slots))
 		}
@@ -226,7 +226,7 @@ func (p *problem) scanOptions(lot int) (best int, value float64) {
 			}
 			v := k.cost
 			if k.pool >= 0 {
-				v += float64(r.gpus * p.sums[k.pool].sumBetween(k.a, k.b))
+				v += float64(r.gpusOf(k) * p.sums[k.pool].sumBetween(k.a, k.b))
 			}
 			if v < value {
 				best, value = i, v
@@ -248,7 +248,7 @@ func (p *problem) capacityCost(r *ranking, k *scoredOption) float64 {
 	if k.pool < 0 {
 		return 0
 	}
-	return float64(r.gpus * p.sums[k.pool].sumBetween(k.a, k.b))
+	return float64(r.gpusOf(k) * p.sums[k.pool].sumBetween(k.a, k.b))
 }
 
 // certifyBound returns the cost of the chosen options and a lower bound on the cost of any

@@ -229,7 +229,7 @@ func (x *localSearch) gapOf(i, c int) capacityGap {
 	left, free := x.capacityFor(i)
 	g := capacityGap{pool: k.pool, first: int(k.a), hours: x.hours[:0]}
 	if k.now {
-		g.now = r.gpus - free[k.pool]
+		g.now = r.gpusOf(k) - free[k.pool]
 	}
 	for t := g.first; t < p.slots && float64(t) < k.b; t++ {
 		g.hours = append(g.hours, p.gpuHoursIn(r, k, t)-left[k.pool][t])
@@ -242,14 +242,14 @@ func (x *localSearch) gapOf(i, c int) capacityGap {
 // gpuHoursIn returns the GPU-hours that an option of r uses in a slot.
 func (p *problem) gpuHoursIn(r *ranking, k *scoredOption, slot int) float64 {
 	part := min(k.b, float64(slot+1)) - max(k.a, float64(slot))
-	return max(0, float64(r.gpus*part*p.slotHours))
+	return max(0, float64(r.gpusOf(k)*part*p.slotHours))
 }
 
 // isClosedBy reports whether option c of a lot in the same pool uses all that is missing.
 func (g *capacityGap) isClosedBy(p *problem, lot, c int) bool {
 	r := p.lots[lot]
 	k := &r.scored[c]
-	if g.now > capacityTolerance && (!k.now || r.gpus < g.now-capacityTolerance) {
+	if g.now > capacityTolerance && (!k.now || r.gpusOf(k) < g.now-capacityTolerance) {
 		return false
 	}
 	for j, h := range g.hours {

@@ -14,6 +14,7 @@ type ranking struct {
 	p          *problem
 	lot        *Lot
 	gpus       float64        // that the job uses
+	fewer      []float64      // that it uses in options with fewer pods, each size once
 	scored     []scoredOption // the sorted part
 	candidates []*candidate   // parallel to scored; nil until candidateAt asks for one
 	all        []optionRef    // every option; the sorted ones first, then dearer ones unsorted
@@ -31,6 +32,7 @@ type scoredOption struct {
 	cost float64
 	a, b float64 // start and finish as positions
 	pool int32   // -1: uses no GPU
+	less uint16  // 0: uses all of the job's GPUs; else the size fewer[less-1] of its ranking
 	now  bool    // starts now
 }
 
@@ -98,6 +100,36 @@ func (r *ranking) poolIndex(menu int, model string) int {
 	return h.pool
 }
 
+// gpuMilli returns what an option uses: what the job asks for, unless it is one with fewer pods.
+func (r *ranking) gpuMilli(x optionRef) protocol.Milli {
+	if sizes := r.lot.Bids[x.bids].GPUs; int(x.option) < len(sizes) {
+		return sizes[x.option]
+	}
+	return r.lot.Job.TotalGPUMilli()
+}
+
+// sizeIndex returns the size of an option as its scoredOption has it.
+func (r *ranking) sizeIndex(x optionRef) uint16 {
+	if r.lot.Bids[x.bids].GPUs == nil {
+		return 0
+	}
+	gpus := float64(r.gpuMilli(x)) / 1000
+	i := slices.Index(r.fewer, gpus)
+	if i < 0 {
+		i = len(r.fewer)
+		r.fewer = append(r.fewer, gpus)
+	}
+	return uint16(i + 1) // at most MaxPods sizes
+}
+
+// gpusOf returns how many GPUs an option uses.
+func (r *ranking) gpusOf(k *scoredOption) float64 {
+	if k.less == 0 {
+		return r.gpus
+	}
+	return r.fewer[k.less-1]
+}
+
 // candidateCount returns how many candidates the lot has.
 func (r *ranking) candidateCount() int { return len(r.all) }
 
@@ -132,7 +164,7 @@ func (r *ranking) sortMore() {
 	r.scored = slices.Grow(r.scored, n)
 	for _, x := range next {
 		o := &r.lot.Bids[x.bids].Options[x.option]
-		r.scored = append(r.scored, scoredOption{float64(x.cost), r.p.positionOf(o.Start), r.p.positionOf(o.Finish), int32(r.poolIndex(int(x.bids), o.Model)), o.Start <= r.p.now})
+		r.scored = append(r.scored, scoredOption{float64(x.cost), r.p.positionOf(o.Start), r.p.positionOf(o.Finish), int32(r.poolIndex(int(x.bids), o.Model)), r.sizeIndex(x), o.Start <= r.p.now})
 	}
 	r.candidates = append(r.candidates, make([]*candidate, n)...)
 }
@@ -141,7 +173,7 @@ func (r *ranking) sortMore() {
 func (r *ranking) newCandidate(i int) *candidate {
 	x, k := r.all[i], &r.scored[i]
 	m := &r.lot.Bids[x.bids]
-	return &candidate{BidOption: &m.Options[x.option], site: m.Site, gpu: r.lot.Job.TotalGPUMilli(), cost: x.cost, pool: int(k.pool), a: k.a, b: k.b}
+	return &candidate{BidOption: &m.Options[x.option], site: m.Site, gpu: r.gpuMilli(x), cost: x.cost, pool: int(k.pool), a: k.a, b: k.b}
 }
 
 // compareByCost orders candidates by cost; ties by finish, site, model, power cap and start, never

@@ -29,7 +29,7 @@ func (k *Market) invalidSpread(site string, j *protocol.Job, o *protocol.BidOpti
 			}
 		}
 	}
-	have, all := protocol.Pool{}, 0
+	at, have, all := j.AtPlaces(places), protocol.Pool{}, 0
 	for _, p := range k.sites[site].registration.Pools {
 		if all += p.Nodes; p.Model == o.Model {
 			have = p
@@ -40,7 +40,7 @@ func (k *Market) invalidSpread(site string, j *protocol.Job, o *protocol.BidOpti
 		return fmt.Sprintf("%d nodes, and the site has %d", len(nodes), all)
 	case len(gpus) > have.Nodes:
 		return fmt.Sprintf("%d nodes with GPUs, and the site has %d of that model", len(gpus), have.Nodes)
-	case j.TotalGPUMilli() > protocol.Milli(have.GPUs)*1000:
+	case at.TotalGPUMilli() > protocol.Milli(have.GPUs)*1000:
 		return "more GPUs than the site has of that model"
 	}
 	return ""
@@ -68,6 +68,18 @@ func (r *round) placesOf(l *lot, site string, o protocol.BidOption) []protocol.P
 		}
 	}
 	return nil
+}
+
+// gpusOfOptions returns what each option of a gang that may start with fewer pods takes; nil of other jobs.
+func (r *round) gpusOfOptions(l *lot, site string, options []protocol.BidOption) (gpus []protocol.Milli) {
+	if l.job.MinPods == 0 {
+		return nil
+	}
+	for _, o := range options {
+		job := l.job.AtPlaces(r.placesOf(l, site, o))
+		gpus = append(gpus, job.TotalGPUMilli())
+	}
+	return gpus
 }
 
 // largestSetReason returns why no site can ever run a gang: how much of it would fit, and where. The note

@@ -123,3 +123,25 @@ func TestARequiredTopologyIsAwardedOnlyToASiteThatKeepsToIt(t *testing.T) {
 		t.Errorf("refused for %q, want %q", got, want)
 	}
 }
+
+// A gang that may start with fewer pods is awarded with as many as a site has room for, and with no fewer
+// than it wants.
+func TestAGangIsAwardedWithAsFewPodsAsItAllows(t *testing.T) {
+	for pods, awarded := range map[int]int{2: 0, 3: 1, 4: 1} {
+		s := newTestMarket(t)
+		j := s.gang()
+		j.MinPods = 3
+		s.send(protocol.AgentParty("oslo"), protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", Nodes: 2, GPUs: 16}}})
+		s.send(protocol.Submitter, protocol.Submit{Job: j})
+		s.wait()
+		room := freeCapacity(s.now)
+		room.Free, room.Total = []protocol.Milli{protocol.Milli(pods) * 2000}, protocol.Milli(pods)*2000 // for these pods alone
+		s.send(protocol.AgentParty("oslo"), protocol.Bids{
+			Round: s.market.rounds, Jobs: []protocol.JobBids{bidsOf("train", s.option(time.Second, time.Hour))}, Capacity: []protocol.CapacityProfile{room},
+			Spreads: []protocol.Spread{{Job: "train", Places: []protocol.Place{{Pods: pods, Node: "n1"}}}},
+		})
+		if n := count[protocol.Award](s.sent); n != awarded {
+			t.Errorf("%d pods of 4, of which it wants 3: %d awards, want %d", pods, n, awarded)
+		}
+	}
+}

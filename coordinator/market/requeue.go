@@ -92,7 +92,8 @@ func (k *Market) wakeForRoom(now protocol.Time, at auction.Pool, freed protocol.
 		return cmp.Or(cmp.Compare(y.job.Priority, x.job.Priority), cmp.Compare(x.job.Arrival, y.job.Arrival), cmp.Compare(x.job.ID, y.job.ID))
 	})
 	for _, l := range held {
-		size := l.job.TotalGPUMilli()
+		least := l.job.WithPodCount(l.job.LeastPods())
+		size := least.TotalGPUMilli()
 		switch {
 		case size <= freed:
 			freed -= size

@@ -244,7 +244,7 @@ func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, im
 			}
 			options, bias := k.allowedOptions(*job, a.site, fitting, r.offers[a.site].Grid)
 			if len(options) > 0 {
-				in.Lots[i].Bids = append(in.Lots[i].Bids, auction.SiteBids{Site: a.site, Options: options, Bias: bias})
+				in.Lots[i].Bids = append(in.Lots[i].Bids, auction.SiteBids{Site: a.site, Options: options, GPUs: r.gpusOfOptions(r.lots[i], a.site, options), Bias: bias})
 			} else if len(a.bids.Options) == 0 && isPermanentReason(a.bids.Why.Code) {
 				impossible[i]++
 			}

@@ -39,11 +39,15 @@ func (k *Market) validateBids(site string, o protocol.Bids) protocol.Bids {
 		kept := make([]protocol.BidOption, 0, len(m.Options))
 		for x := range m.Options {
 			opt := &m.Options[x]
-			places := []protocol.Place(nil)
+			places, as := []protocol.Place(nil), job
 			if job.IsGang() {
 				places = spreadOf(o.Spreads, m.Job, x)
 			}
-			if k.isPossibleOption(site, job, opt) && hasCapacityFor(o.Capacity, job, opt) && (!job.IsGang() || k.invalidSpread(site, job, opt, places) == "") && (job.RequiredTopology == "" || slices.Contains(o.WithinDomain, job.ID)) {
+			if job.MinPods > 0 {
+				fewer := job.AtPlaces(places)
+				as = &fewer
+			}
+			if k.isPossibleOption(site, job, opt) && hasCapacityFor(o.Capacity, as, opt) && (!job.IsGang() || k.invalidSpread(site, job, opt, places) == "") && (job.RequiredTopology == "" || slices.Contains(o.WithinDomain, job.ID)) {
 				if job.IsGang() {
 					spreads = append(spreads, protocol.Spread{Job: m.Job, Option: len(kept), Places: places})
 				}

@@ -11,6 +11,9 @@ import (
 // largest site had room for, and what the site that has it keeps idle until it starts.
 func gangRoomSentences(r history.JobRecord, h history.JobRound) (all []string) {
 	pods, most, at, now := r.Job.PodCount(), -1, "", false
+	if asked := r.Asked(); asked.PodCount() > pods {
+		all = append(all, fmt.Sprintf("It goes with %d of its %d pods, and takes longer for it: %s at the reference clock.", pods, asked.PodCount(), format.FormatDuration(r.Job.Run)))
+	}
 	var held *history.PricedOption
 	for _, a := range h.Answers {
 		for i := range a.Options {

@@ -10,7 +10,7 @@ import (
 
 // jobSentence describes the job's request.
 func jobSentence(r history.JobRecord) string {
-	j := r.Job
+	j := r.Asked()
 	// What it asks for: GPUs or a share of one, and cores.
 	needs := SizeText(j)
 	if j.GPUs > 0 {
@@ -18,6 +18,9 @@ func jobSentence(r history.JobRecord) string {
 	}
 	if j.IsGang() {
 		needs += " in all, to start together at one site,"
+		if least := j.LeastPods(); least < j.PodCount() {
+			needs += fmt.Sprintf(" or at least %d of these pods,", least)
+		}
 	}
 	// The run time, stated by the submitter or estimated by the sites.
 	lasts := format.FormatDuration(j.Run) + " at the reference clock"

@@ -75,10 +75,12 @@ func (s Spec) withComponents(j protocol.Job, at func(key, format string, args ..
 		pods += x.Pods
 		all = append(all, x)
 	}
-	if s.MinAvailable != 0 && s.MinAvailable != pods {
-		return j, at("min_available", "is %d, and the job has %d pods: it starts with all of them or not at all, so want %d, or leave it out", s.MinAvailable, pods, pods)
+	if s.MinAvailable > pods {
+		return j, at("min_available", "is %d, and the job has %d pods: want 1..%d, or leave it out to start with all", s.MinAvailable, pods, pods)
 	}
-	j = j.WithPods(all)
+	if j = j.WithPods(all); s.MinAvailable < pods {
+		j.MinPods = s.MinAvailable
+	}
 	if pods == 1 && s.Topology != (TopologySpec{}) {
 		return j, at("topology", "is that of a job of one pod, which is in one domain anyway: drop it")
 	}

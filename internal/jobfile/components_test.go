@@ -53,7 +53,8 @@ func TestErrorsOfComponentsNameFileLineAndField(t *testing.T) {
 		{"cpu: 4, ", "", "job.yaml:5: components/0"},
 		{"role: worker", "role: head", "job.yaml:6: components/1/role"},
 		{"role: worker", "rank: worker", "job.yaml:6: components/1/rank"},
-		{"min_available: 5", "min_available: 3", "job.yaml:12: min_available: is 3, and the job has 5 pods"},
+		{"min_available: 5", "min_available: 6", "job.yaml:12: min_available: is 6, and the job has 5 pods"},
+		{"min_available: 5", "min_available: 1", "job.yaml:12: min_available: 1; want 2..5"},
 		{"models: [A100, H100]", "models: [A100]", "job.yaml:11: components/1/models"},
 		{"run: 2h", "run: 2h\ngpus: 4", "job.yaml:3: gpus: is given together with components"},
 	} {

@@ -52,6 +52,9 @@ func newUnsplitModel(s spec.Scenario, idle bool) (*scenarioModeller, error) {
 	if s.HasEvents() {
 		return nil, fmt.Errorf("bound: %s has events, or jobs that fail, and no bound is known for what they change: remove them", s.Name)
 	}
+	if i := slices.IndexFunc(s.Jobs, func(j protocol.Job) bool { return j.MinPods > 0 }); i >= 0 {
+		return nil, fmt.Errorf("bound: job %s of %s may start with fewer pods (min_available), and no bound is known for what that changes: remove it, or ask for no bound", s.Jobs[i].ID, s.Name)
+	}
 	m := &scenarioModeller{
 		scenario: s, idle: idle, from: s.Start.Floor(time.Hour), weights: scenarios.MarketWeights(s),
 		truth: scenarios.TruePower(s.Seed), network: agents.DefaultNetwork(),

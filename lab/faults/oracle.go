@@ -40,6 +40,7 @@ type faultOracle struct {
 
 // An observedJob is the observed history of a job.
 type observedJob struct {
+	job               protocol.Job    // as submitted
 	submissionDurable bool            // its submission is on the stream
 	outcome           string          // on the stream
 	site              string          // where it runs now; "" nowhere
@@ -79,7 +80,7 @@ func (o *faultOracle) expectJob(j protocol.Job) {
 		o.siteOf = make(map[string]string)
 	}
 	o.preempt.jobs[j.ID] = j
-	o.jobs[j.ID] = &observedJob{epochsSeen: make(map[uint64]bool)}
+	o.jobs[j.ID] = &observedJob{job: j, epochsSeen: make(map[uint64]bool)}
 	o.run.sum.Jobs++
 }
 
@@ -204,8 +205,8 @@ func (o *faultOracle) checkNodeCapacity(runs map[protocol.JobID]protocol.Launch)
 				o.run.reportViolation("%s gives more than it has", p.Node)
 			}
 		}
-		if pods != l.Job.PodCount() {
-			o.run.reportViolation("half a gang: %s runs with %d of its %d pods", id, pods, l.Job.PodCount())
+		if j := &o.jobs[id].job; pods != l.Job.PodCount() || pods < j.LeastPods() || pods > j.PodCount() {
+			o.run.reportViolation("half a gang: %s runs with %d of its %d pods, and wants at least %d", id, pods, j.PodCount(), j.LeastPods())
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 // SomeSiteFits reports whether some empty site that may run j could.
 func (s Scenario) SomeSiteFits(j protocol.Job) bool {
+	j = j.WithPodCount(j.LeastPods())
 	return slices.ContainsFunc(s.Sites, func(site Site) bool {
 		return (len(j.Regions) == 0 || slices.Contains(j.Regions, site.Name)) && site.holds(j)
 	})

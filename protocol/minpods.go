@@ -1,0 +1,83 @@
+package protocol
+
+import (
+	"fmt"
+	"time"
+)
+
+// A gang with MinPods may start with fewer than all of its pods, as many as find room, and runs on with
+// these to its end, as with partial admission in Kueue. The component with the most pods gives way, of equal
+// ones the first; the others are always whole. What the missing pods would have done, the others do: with
+// half of the pods that give way the run takes twice as long.
+
+// givingWay returns the index of the component that a gang may start without a part of.
+func (j *Job) givingWay() (most int) {
+	for i := range j.Pods {
+		if j.Pods[i].Pods > j.Pods[most].Pods {
+			most = i
+		}
+	}
+	return most
+}
+
+// maySpare returns how many pods a gang may do without.
+func (j *Job) maySpare() int {
+	if j.MinPods == 0 {
+		return 0
+	}
+	return max(j.PodCount()-j.MinPods, 0)
+}
+
+// LeastPods returns with how many of its pods j may start.
+func (j *Job) LeastPods() int { return j.PodCount() - j.maySpare() }
+
+// WithPodCount returns j as it runs with so many of its pods, from LeastPods on: a gang of exactly these,
+// which takes longer.
+func (j Job) WithPodCount(pods int) Job {
+	missing := j.PodCount() - pods
+	if j.MinPods == 0 || missing <= 0 || missing > j.maySpare() {
+		return j
+	}
+	all, i := append([]Component(nil), j.Pods...), j.givingWay()
+	all[i].Pods -= missing
+	// Whole seconds, rounded up. A product of MaxRun and MaxPods fits.
+	whole, left := time.Duration(j.Pods[i].Pods), time.Duration(all[i].Pods)
+	seconds := j.Run / time.Second
+	if j.Run%time.Second > 0 {
+		seconds++
+	}
+	j.Run, j.MinPods = (seconds*whole+left-1)/left*time.Second, 0
+	return j.withSums(all)
+}
+
+// AtPlaces returns j as it runs at some places: j itself, or with fewer pods if they are fewer.
+func (j Job) AtPlaces(places []Place) Job {
+	if j.MinPods == 0 || len(places) == 0 {
+		return j
+	}
+	pods := 0
+	for _, p := range places {
+		pods += p.Pods
+	}
+	return j.WithPodCount(pods)
+}
+
+// invalidMinPods returns what is wrong with the number of pods with which a gang may start, or "". The
+// field is named as in a job file.
+func (j *Job) invalidMinPods() string {
+	if j.MinPods == 0 {
+		return ""
+	}
+	if !j.IsGang() {
+		return "min_available: of a job of one pod; add components, or drop it"
+	}
+	// One pod of the component that gives way must be left, and all of the others.
+	others := j.PodCount() - j.Pods[j.givingWay()].Pods
+	switch {
+	case j.MinPods < others+1 || j.MinPods > j.PodCount():
+		return fmt.Sprintf("min_available: %d; want %d..%d, since only component %q, which has the most pods, may start in part", j.MinPods, others+1, j.PodCount(), j.Pods[j.givingWay()].Role)
+	case j.Pause > 0:
+		return "min_available: the job may be paused, too; drop pause, or start with all pods"
+	}
+	return ""
+}
