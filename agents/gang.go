@@ -91,3 +91,19 @@ func spreadsOf(all []protocol.Spread, id protocol.JobID, kept []int) (out []prot
 	}
 	return out
 }
+
+// goOnWithFewer notes that a gang has lost pods and runs on with those at some places, as its executor says. It
+// reports whether that is news.
+func (a *Agent) goOnWithFewer(now protocol.Time, l *activeRun, left []protocol.Place) bool {
+	job := l.launch.Job.AtPlaces(left)
+	if job.PodCount() >= l.launch.Job.PodCount() || l.launch.Job.InvalidPlaces(left) != "" {
+		return false
+	}
+	a.fleet.GoOnWithFewer(now, job.ID, left) // false before a restarted agent knows its nodes; then it adopts the launch
+	all, fewer := l.launch.Job.SlowedBy(&job)
+	done := max(now.Sub(l.started), 0)
+	l.launch.Run = done + (max(l.launch.Run-done, 0)*all+fewer-1)/fewer
+	l.launch.Power = l.launch.Power * protocol.Milliwatts(job.PodCount()) / protocol.Milliwatts(l.launch.Job.PodCount())
+	l.launch.Job, l.launch.Places, l.launch.Node, l.launch.Devices = job, left, left[0].Node, left[0].Devices
+	return true
+}

@@ -103,8 +103,11 @@ func (a *Agent) Restore(m protocol.Message) error {
 		return a.restoreLaunch(m, b)
 	case protocol.Started:
 		if l := a.running[b.Job]; l != nil {
-			l.running, l.started = true, m.At
-			a.schedulePause(b.Job, l)
+			if !l.running {
+				l.running, l.started = true, m.At
+				a.schedulePause(b.Job, l)
+			}
+			a.goOnWithFewer(m.At, l, b.Places)
 		}
 	case protocol.UsageReport:
 		a.forgetEndedJob(m.At, b.Job)

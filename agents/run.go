@@ -267,6 +267,9 @@ func (a *Agent) handleStarted(now protocol.Time, m protocol.Message, s protocol.
 		l.running, l.started = true, now
 		a.schedulePause(s.Job, l)
 	}
+	if a.goOnWithFewer(now, l, s.Places) {
+		a.recordEvent(m)
+	}
 	if l.preempt != nil && l.launch.Job.Pause > 0 && !l.cannotPause { // it answers a request for a checkpoint, or crosses it
 		l.cannotPause = true
 		return a.messageTo(now, protocol.ExecutorParty(a.cfg.Site), protocol.Cancel{Job: s.Job, Epoch: l.epoch})

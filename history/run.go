@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -93,6 +94,10 @@ func (b *History) foldStarted(from MessageRef, m protocol.Started) {
 	e, r := b.findRun(from, m.Job, m.Epoch, "started")
 	if r == nil {
 		return
+	}
+	if j := e.rec.Asked(); len(m.Places) > 0 && len(m.Places) < len(r.Places) && j.InvalidPlaces(m.Places) == "" { // it goes on with fewer pods
+		r.Node, r.Devices, r.Places, r.Domain = m.Node, m.Devices, m.Places, cmp.Or(m.Domain, r.Domain)
+		e.rec.setPods(m.Places)
 	}
 	a := e.rec.CurrentAward()
 	if a != nil && len(a.Starts) > 0 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A gang with MinPods may start with fewer than all of its pods, as many as find room, and runs on with
-// these to its end, as with partial admission in Kueue. The component with the most pods gives way, of equal
+// A gang with MinPods may start with fewer than all of its pods, as many as find room, as with partial
+// admission in Kueue. It gets no more of them later, but may lose some as long as MinPods are left. The component with the most pods gives way, of equal
 // ones the first; the others are always whole. What the missing pods would have done, the others do: with
 // half of the pods that give way the run takes twice as long.
 
@@ -31,8 +31,8 @@ func (j *Job) maySpare() int {
 // LeastPods returns with how many of its pods j may start.
 func (j *Job) LeastPods() int { return j.PodCount() - j.maySpare() }
 
-// WithPodCount returns j as it runs with so many of its pods, from LeastPods on: a gang of exactly these,
-// which takes longer.
+// WithPodCount returns j as it runs with so many of its pods, from LeastPods on: a gang of these, which takes
+// longer.
 func (j Job) WithPodCount(pods int) Job {
 	missing := j.PodCount() - pods
 	if j.MinPods == 0 || missing <= 0 || missing > j.maySpare() {
@@ -41,13 +41,22 @@ func (j Job) WithPodCount(pods int) Job {
 	all, i := append([]Component(nil), j.Pods...), j.givingWay()
 	all[i].Pods -= missing
 	// Whole seconds, rounded up. A product of MaxRun and MaxPods fits.
-	whole, left := time.Duration(j.Pods[i].Pods), time.Duration(all[i].Pods)
+	whole, left := time.Duration(j.Pods[i].Pods), time.Duration(all[i].Pods) // as SlowedBy
 	seconds := j.Run / time.Second
 	if j.Run%time.Second > 0 {
 		seconds++
 	}
-	j.Run, j.MinPods = (seconds*whole+left-1)/left*time.Second, 0
-	return j.withSums(all)
+	j.Run = (seconds*whole + left - 1) / left * time.Second
+	if j = j.withSums(all); j.givingWay() != i {
+		j.MinPods = 0 // another has most now: none may be lost
+	}
+	return j
+}
+
+// SlowedBy returns how many pods did what fewer do in x, which is j with fewer pods: a run slows down by all/fewer.
+func (j *Job) SlowedBy(x *Job) (all, fewer time.Duration) {
+	i := j.givingWay()
+	return time.Duration(j.Pods[i].Pods), time.Duration(x.Pods[i].Pods)
 }
 
 // AtPlaces returns j as it runs at some places: j itself, or with fewer pods if they are fewer.

@@ -75,6 +75,9 @@ type runningJob struct {
 	power  protocol.Milliwatts
 	runs   bool // it has started
 	fails  bool // its program fails at end
+
+	drew  []protocol.HourlyEnergy // before start, with more pods; of an ended one all
+	fewer bool                    // it goes on with fewer pods than it was launched with
 }
 
 // NewSimExecutor returns the executor of a site, which begins at start. Truth maps a job's
@@ -223,7 +226,7 @@ func (h *SimExecutor) repeatJobStatus(now protocol.Time, id protocol.JobID, epoc
 		if !h.jobs[j].runs {
 			return nil // it is reported when its node is awake
 		}
-		return []protocol.Message{h.sender.NewMessage(now, h.agent, protocol.Started{Job: id, Epoch: h.jobs[j].launch.Epoch})}
+		return []protocol.Message{h.sender.NewMessage(now, h.agent, h.jobs[j].started())}
 	}
 	for _, m := range h.outcomes {
 		if j, e := endedJobOf(m.Body); j == id && e == epoch {
@@ -327,14 +330,17 @@ func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol
 	if h.truePower != nil {
 		j.power = h.truePower(l.Job.ID, l.Power)
 	}
-	at, _ := slices.BinarySearchFunc(h.jobs, j, func(x, y *runningJob) int {
-		return cmp.Or(cmp.Compare(x.end, y.end), strings.Compare(string(x.launch.Job.ID), string(y.launch.Job.ID)))
-	})
+	at, _ := slices.BinarySearchFunc(h.jobs, j, compareJobs)
 	h.jobs = slices.Insert(h.jobs, at, j)
 	if start > now {
 		return nil // it starts when its node is awake
 	}
 	return []protocol.Message{h.beginRun(now, j)}
+}
+
+// compareJobs orders jobs by end, then id.
+func compareJobs(x, y *runningJob) int {
+	return cmp.Or(cmp.Compare(x.end, y.end), strings.Compare(string(x.launch.Job.ID), string(y.launch.Job.ID)))
 }
 
 // occupyNode puts a job or a replica on a node, and returns when the node is awake.
@@ -368,7 +374,7 @@ func (m *simNode) isDown() bool { return m.downs > 0 }
 func (h *SimExecutor) beginRun(now protocol.Time, j *runningJob) protocol.Message {
 	j.runs = true
 	h.draw += j.power
-	return h.sender.NewMessage(now, h.agent, protocol.Started{Job: j.launch.Job.ID, Epoch: j.launch.Epoch})
+	return h.sender.NewMessage(now, h.agent, j.started())
 }
 
 // remainingPlan returns the part of the planned run that remains at now: what a checkpoint holds is
@@ -426,13 +432,19 @@ func (h *SimExecutor) reportFinished(now protocol.Time, j *runningJob, left time
 }
 
 // stopJob removes a job from its node and returns its energy by hour.
-func (h *SimExecutor) stopJob(now protocol.Time, j *runningJob) (drew []protocol.HourlyEnergy) {
+func (h *SimExecutor) stopJob(now protocol.Time, j *runningJob) []protocol.HourlyEnergy {
 	if j.runs {
 		h.draw -= j.power
 	}
 	for _, m := range j.nodes {
 		m.release(now)
 	}
+	h.closeDraw(now, j)
+	return j.drew
+}
+
+// closeDraw adds a job's energy since its start to what it drew. It counts as that of an ended job from now on.
+func (h *SimExecutor) closeDraw(now protocol.Time, j *runningJob) {
 	for t := j.start; t < now; {
 		end := min(t.Floor(time.Hour).Add(time.Hour), now)
 		s := j.energyBetween(t, end)
@@ -440,10 +452,13 @@ func (h *SimExecutor) stopJob(now protocol.Time, j *runningJob) (drew []protocol
 		if s.Hour == h.hour {
 			h.drawn += s.Energy
 		}
-		drew = append(drew, s)
+		if n := len(j.drew); n > 0 && j.drew[n-1].Hour == s.Hour {
+			j.drew[n-1].Energy += s.Energy
+		} else {
+			j.drew = append(j.drew, s)
+		}
 		t = end
 	}
-	return drew
 }
 
 // release takes a job or a replica from a node, which may fall asleep then.

@@ -82,7 +82,10 @@ func (h *SimExecutor) applyNodeChanges(now protocol.Time) (said []protocol.Messa
 			}
 		}
 	}
-	// A gang that loses a node is lost as a whole.
+	// A gang that loses a node is lost as a whole, unless enough of its pods are left.
+	for _, j := range slices.Clone(h.jobs) {
+		said = append(said, h.goOnWithFewer(now, j)...)
+	}
 	isLost := func(j *runningJob) bool { return slices.ContainsFunc(j.nodes, (*simNode).isDown) }
 	lost := slices.DeleteFunc(slices.Clone(h.jobs), func(j *runningJob) bool { return !isLost(j) })
 	h.jobs = slices.DeleteFunc(h.jobs, isLost)
