@@ -15,9 +15,10 @@ fgd-study:
 
 ## bench-fgd: nanoseconds per decision, on the published traces and in clusters of 1,213 to 121,300 nodes; and of sets of pods, beside a scan of all nodes
 bench-fgd:
-	go test -run '^$$' -cpu 1 -bench 'Trace|SteadyState|Quote|Set' ./agents/fgd ./lab/packing
+	go test -run '^$$' -cpu 1 -bench 'Trace|SteadyState|Quote|Set|RequiredLevel' ./agents/fgd ./agents/capacity ./lab/packing
 
 # As many as is claimed: where one seed finds nothing, RAPID_SEED=0 draws other clusters.
-## gangs-exhaustive: place sets of equal pods in 10,000 random clusters, and compare with exhaustive search
+## gangs-exhaustive: place sets of equal pods in 10,000 random clusters, and compare with exhaustive search; and of those that require a domain of nested levels
 gangs-exhaustive:
 	$(GO) test -timeout 30m ./agents/fgd -run 'ASetIsPlacedAsExhaustiveSearchWould' -count 1 -rapid.checks=10000 -v
+	$(GO) test -timeout 30m ./agents/capacity -run 'ATopologyIsKeptAsExhaustiveSearchWould' -count 1 -rapid.checks=10000 -v

@@ -67,6 +67,7 @@ type Fleet struct {
 	version  int // counts changes of runs, reservations and nodes: see noteChange
 	profiles profiles
 	openings setOpenings
+	domains  map[levelAbove]*domainIndex // nil: nodes have changed
 
 	starting   protocol.JobID              // a job with a reservation, while it is started: see fillsHole
 	holes      map[protocol.JobID]*holeUse // of gangs with a reservation
@@ -76,6 +77,7 @@ type Fleet struct {
 	skips      skipSets
 	addedAwake []addedEnergy
 	times      []protocol.Time
+	within     []fgd.NodeLimit
 	emptiable  []emptiable
 	ends       []protocol.Milli
 }

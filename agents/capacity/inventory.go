@@ -174,6 +174,7 @@ func (f *Fleet) removeIfDrained(i int) {
 func (f *Fleet) rebuildPools() {
 	f.pools = f.pools[:0]
 	f.noteChange(nil)
+	f.domains = nil
 	f.dropIndexes()
 	for i := range f.nodes {
 		n := &f.nodes[i]

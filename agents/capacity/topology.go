@@ -28,19 +28,16 @@ func (f *Fleet) freeNow(j *protocol.Job, model string) roomMeasure {
 	if j.GPUs == 0 {
 		m.least = int64(j.CPU)
 	}
-	m.of = func(i int) (room int64) {
+	m.of = func(i int) int64 {
 		n := &f.nodes[i]
 		if n.removed || n.unschedulable || j.GPUs > 0 && !allowsNode(j, model, n) {
 			return 0
 		}
-		cpu, _, gpus, _ := f.cluster.FreeResources(i)
-		if j.GPUs == 0 {
-			return cpu
+		if j.GPUs > 0 {
+			return f.cluster.FreeMilli(i)
 		}
-		for _, milli := range gpus {
-			room += int64(milli)
-		}
-		return room
+		cpu, _, _, _ := f.cluster.FreeResources(i)
+		return cpu
 	}
 	return m
 }
@@ -64,41 +61,70 @@ func (f *Fleet) overDomains(j *protocol.Job, room roomMeasure, try func(domains 
 	}
 }
 
+// A levelAbove is the level of a wish, or one that is so many levels wider.
+type levelAbove struct {
+	level string
+	wider int
+}
+
+// A domainIndex says which nodes stand in which domain of a level. It holds until a node comes, goes or moves.
+type domainIndex struct {
+	names   []string // of the domains, in order
+	of      []int32  // by node; -1: in none
+	members []fgd.NodeSet
+	rooms   []int64 // scratch of a search
+}
+
+// domainsAt returns the domains of a level.
+func (f *Fleet) domainsAt(at levelAbove) *domainIndex {
+	if x := f.domains[at]; x != nil {
+		return x
+	}
+	x := &domainIndex{of: make([]int32, len(f.nodes))}
+	names := make([]string, len(f.nodes))
+	for i := range f.nodes {
+		if name, ok := f.nodes[i].domainAt(at.level, at.wider); ok && !f.nodes[i].removed {
+			names[i] = name
+			x.names = append(x.names, name)
+		}
+	}
+	slices.Sort(x.names)
+	x.names = slices.Compact(x.names)
+	x.members, x.rooms = make([]fgd.NodeSet, len(x.names)), make([]int64, len(x.names))
+	for i, name := range names {
+		d, found := slices.BinarySearch(x.names, name)
+		if x.of[i] = -1; found {
+			x.of[i], x.members[d] = int32(d), x.members[d].Add(i)
+		}
+	}
+	if f.domains == nil || len(f.domains) > protocol.MaxLevels*protocol.MaxLevels { // wishes name levels as they like
+		f.domains = make(map[levelAbove]*domainIndex)
+	}
+	f.domains[at] = x
+	return x
+}
+
 // domainsFor returns the domains with enough room at the level of a gang's wish, or at one that is so many
 // levels wider, the least room first. Known is whether any node stands at that level.
 func (f *Fleet) domainsFor(j *protocol.Job, wider int, room roomMeasure) (domains []fgd.NodeSet, known bool) {
-	type domain struct {
-		name  string
-		nodes fgd.NodeSet
-		room  int64
+	x := f.domainsAt(levelAbove{j.TopologyLevel(), wider})
+	clear(x.rooms)
+	for i, d := range x.of {
+		if d >= 0 {
+			x.rooms[d] += room.of(i)
+		}
 	}
-	var all []domain
-	index := make(map[string]int)
-	for i := range f.nodes {
-		name, ok := f.nodes[i].domainAt(j.TopologyLevel(), wider)
-		if !ok || f.nodes[i].removed {
-			continue
+	var all []int
+	for d, has := range x.rooms {
+		if has > 0 && has >= room.least {
+			all = append(all, d)
 		}
-		known = true
-		has := room.of(i)
-		if has == 0 {
-			continue
-		}
-		at, seen := index[name]
-		if !seen {
-			at = len(all)
-			index[name] = at
-			all = append(all, domain{name: name})
-		}
-		all[at].nodes, all[at].room = all[at].nodes.Add(i), all[at].room+has
 	}
-	slices.SortFunc(all, func(x, y domain) int { return cmp.Or(cmp.Compare(x.room, y.room), cmp.Compare(x.name, y.name)) })
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(x.rooms[a], x.rooms[b]) }) // else by name
 	for _, d := range all {
-		if d.room >= room.least {
-			domains = append(domains, d.nodes)
-		}
+		domains = append(domains, x.members[d])
 	}
-	return domains, known
+	return domains, len(x.names) > 0
 }
 
 // domainAt returns the domain in which n stands at a level, or at one that is so many levels wider. False
@@ -123,7 +149,7 @@ func (f *Fleet) tryWithin(domains []fgd.NodeSet, limits []fgd.NodeLimit, try fun
 		if domain == nil {
 			return try(limits)
 		}
-		var within []fgd.NodeLimit
+		within := f.within[:0]
 		for _, l := range limits {
 			if domain.Has(l.Node) {
 				within = append(within, l)
@@ -134,6 +160,7 @@ func (f *Fleet) tryWithin(domains []fgd.NodeSet, limits []fgd.NodeLimit, try fun
 				within = append(within, fgd.NodeLimit{Node: i})
 			}
 		}
+		f.within = within
 		return try(within)
 	})
 }

@@ -283,6 +283,16 @@ func (c *Cluster) FreeResources(i int) (cpu, mem int64, gpus [MaxGPUs]int16, ok 
 	return n.cpu, n.mem, n.free, true
 }
 
+// FreeMilli returns the idle thousandths of a GPU on node i.
+func (c *Cluster) FreeMilli(i int) (sum int64) {
+	if s, ok := c.presentSlot(i); ok {
+		for _, milli := range c.nodes[s].free {
+			sum += int64(milli)
+		}
+	}
+	return sum
+}
+
 // IdleMilli returns the idle thousandths of a GPU over all nodes.
 func (c *Cluster) IdleMilli() int64 { return c.sumT }
 

@@ -205,9 +205,23 @@ func (o *faultOracle) checkNodeCapacity(runs map[protocol.JobID]protocol.Launch)
 				o.run.reportViolation("%s gives more than it has", p.Node)
 			}
 		}
+		o.checkDomain(id, &l)
 		if j := &o.jobs[id].job; pods != l.Job.PodCount() || pods < j.LeastPods() || pods > j.PodCount() {
 			o.run.reportViolation("half a gang: %s runs with %d of its %d pods, and wants at least %d", id, pods, j.PodCount(), j.LeastPods())
 		}
+	}
+}
+
+// checkDomain checks that a gang that requires one domain of a level runs in one.
+func (o *faultOracle) checkDomain(id protocol.JobID, l *protocol.Launch) {
+	in := ""
+	for i, p := range l.PlacesOf() {
+		domain, _ := protocol.DomainOf(p.Node, o.has[p.Node].Topology, rackLevel)
+		if i > 0 && o.jobs[id].job.RequiredTopology != "" && domain != in {
+			o.run.reportViolation("%s requires one %s, and runs in %s and %s", id, rackLevel, in, domain)
+			return
+		}
+		in = domain
 	}
 }
 

@@ -88,6 +88,12 @@ func (p *faultRun) drawJobs() (out []protocol.Job) {
 			if p.dice.IntN(2) == 0 {
 				j.MinPods = 1 + p.dice.IntN(j.PodCount())
 			}
+			switch p.dice.IntN(4) {
+			case 0:
+				j.RequiredTopology = rackLevel
+			case 1:
+				j.PreferredTopology = rackLevel
+			}
 		}
 		if p.plan.Preempting > 0 {
 			if j.Run = time.Duration(8+p.dice.IntN(20)) * time.Minute; p.dice.IntN(1000) < p.plan.Preempting {
@@ -115,12 +121,16 @@ func (p *faultRun) siteTerms(starts uint32) (t terms.Terms) {
 	return terms.Terms{Own: []string{ownTenant}, MostGPUs: &most}
 }
 
+// rackLevel is the level at which gangs may require one domain: two nodes of a site.
+const rackLevel = "rack"
+
 // addSite creates a site: an agent, and an executor with a cluster.
 func (p *faultRun) addSite(site string, size int) error {
 	var nodes []capacity.Node
 	for i := range size {
 		nodes = append(nodes, capacity.Node{
 			Node: fgd.Node{Name: fmt.Sprintf("%s-%d", site, i+1), CPU: 8000, Memory: 64 << 10, GPUs: 2, Model: "V100"}, Host: power.DefaultHost(2),
+			Topology: []protocol.Label{{Key: rackLevel, Value: fmt.Sprintf("r%d", i/2)}},
 		})
 	}
 	p.oracle.addNodes(site, nodes)
