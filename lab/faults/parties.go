@@ -28,7 +28,11 @@ func (p *faultRun) startParties() error {
 		p.oracle.expectJob(j)
 	}
 	for i := range p.plan.Sites {
-		if err := p.addSite(fmt.Sprintf("site-%c", 'a'+i), 1+p.dice.IntN(2)); err != nil {
+		size := 1 + p.dice.IntN(2)
+		if p.plan.Gangs > 0 && p.plan.Preempting == 0 {
+			size *= 2 // two racks, perhaps
+		}
+		if err := p.addSite(fmt.Sprintf("site-%c", 'a'+i), size); err != nil {
 			return err
 		}
 	}
