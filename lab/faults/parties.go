@@ -89,7 +89,7 @@ func (p *faultRun) drawJobs() (out []protocol.Job) {
 		}
 		if p.plan.Gangs > 0 && p.dice.IntN(1000) < p.plan.Gangs {
 			j = j.WithPods([]protocol.Component{{Role: "worker", Pods: 2 + p.dice.IntN(3), GPUs: 1 + p.dice.IntN(2), Share: 1000, CPU: 1000, Memory: 512}})
-			if p.dice.IntN(2) == 0 {
+			if p.dice.IntN(2) == 0 && p.plan.Preempting == 0 { // else the runs, which are long then, would outlast the test
 				j.MinPods = 1 + p.dice.IntN(j.PodCount())
 			}
 			switch p.dice.IntN(4) {
