@@ -104,7 +104,7 @@ func (p *bidPricing) bidsForSize(j protocol.Job, before int) protocol.JobBids {
 	options := a.proposeOptions(&BidRequest{Now: p.now, Site: a.cfg.Site, Job: j, Weights: p.weights, Planning: p.planning, Ways: ways, pricing: p})
 	if j.IsGang() {
 		options = p.spreadOptions(&j, ways, options, before)
-		if j.RequiredTopology != "" && len(options) > 0 && !slices.Contains(p.within, j.ID) {
+		if j.LimitsPlaces() && len(options) > 0 && !slices.Contains(p.within, j.ID) {
 			p.within = append(p.within, j.ID) // SpreadAt knows no others
 		}
 	}

@@ -21,4 +21,4 @@ bench-fgd:
 ## gangs-exhaustive: place sets of equal pods in 10,000 random clusters, and compare with exhaustive search; and of those that require a domain of nested levels
 gangs-exhaustive:
 	$(GO) test -timeout 30m ./agents/fgd -run 'ASetIsPlacedAsExhaustiveSearchWould' -count 1 -rapid.checks=10000 -v
-	$(GO) test -timeout 30m ./agents/capacity -run 'ATopologyIsKeptAsExhaustiveSearchWould' -count 1 -rapid.checks=10000 -v
+	$(GO) test -timeout 30m ./agents/capacity -run 'TopologyIsKeptAsExhaustiveSearchWould|GroupsOfPodsArePlacedAsExhaustiveSearchWould' -count 1 -rapid.checks=10000 -v

@@ -61,6 +61,7 @@ func (e *UnknownKindError) Error() string {
 var bodyTypesByKind = func() map[string]reflect.Type {
 	registerRow[Job]()
 	registerRow[Component]()
+	registerRow[PodGroup]()
 	registerRow[Label]()
 	registerRow[NodeTopology]()
 	registerRow[Place]()

@@ -27,7 +27,12 @@ var (
 		Urgency: UrgencyFlexible, Priority: -1, Regions: []string{"oslo", "lyon"}, Input: 2048}
 	aGang = Job{ID: "gang", Arrival: noon, Run: time.Hour, Deadline: noon.Add(4 * time.Hour)}.WithPods([]Component{
 		{Role: "head", Pods: 1, CPU: 2000, Memory: 4096}, {Role: "worker", Pods: 4, GPUs: 8, Share: 1000, CPU: 32_000, Memory: 65536}})
-	aThinGang  = func() Job { j := aGang; j.MinPods = 3; return j }()
+	aThinGang = func() Job { j := aGang; j.MinPods = 3; return j }()
+	aGrouped  = func() Job {
+		j := aGang
+		j.RequiredTopology, j.RequiredFor, j.Groups = "zone", 2*time.Hour, []PodGroup{{Component: 1, Level: "rack", Pods: 2}}
+		return j
+	}()
 	aRackGang  = func() Job { j := aGang; j.RequiredTopology = "rack"; return j }()
 	gangPlaces = []Place{{Pods: 1, Node: "n1"}, {Component: 1, Pods: 1, Node: "n1", Devices: []int{0, 1, 2, 3, 4, 5, 6, 7}}, {Component: 1, Pods: 3, Node: "n2", Devices: []int{0}}}
 	aService   = Service{ID: "chat", Tenant: "vision", Priority: 10, Wanted: 12, Min: 2, Max: 60, GPUs: 1, Share: 500, GPUMemory: 16384, CPU: 4000, Memory: 32768,
@@ -182,6 +187,7 @@ var grown = []struct {
 	{"offer-spread", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "gang", Options: []BidOption{anOption}}, {Job: "huge", Why: Reason{Code: FitsNoNode}}},
 		Spreads: []Spread{{Job: "gang", Places: []Place{{Pods: 1, Node: "n1"}, {Component: 1, Pods: 2, Node: "n2"}}}}, Largest: []LargestSet{{Job: "huge", Pods: 11}}})},
 	{"submit-min-pods", sent(Submit{Job: aThinGang})},
+	{"submit-groups", sent(Submit{Job: aGrouped})},
 	{"submit-topology", sent(Submit{Job: aRackGang})},
 	{"offer-domain", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "gang", Options: []BidOption{anOption}}},
 		Spreads: []Spread{{Job: "gang", Places: []Place{{Pods: 3, Node: "n1"}}}}, WithinDomain: []JobID{"gang"}})},

@@ -29,8 +29,10 @@ type Job struct {
 	// MinPods is with how many of its pods a gang may start at least; 0: with all. See minpods.go.
 	MinPods int `msgpack:"mp,omitempty" json:",omitempty"`
 	// A gang's topology wish: at most one of them, the label key of a level; see topology.go.
-	RequiredTopology  string `msgpack:"tr,omitempty" json:",omitempty"` // all its pods go into one domain of this level, or nowhere
-	PreferredTopology string `msgpack:"tp,omitempty" json:",omitempty"` // the same where one domain has room
+	RequiredTopology  string        `msgpack:"tr,omitempty" json:",omitempty"` // all its pods go into one domain of this level, or nowhere
+	PreferredTopology string        `msgpack:"tp,omitempty" json:",omitempty"` // the same where one domain has room
+	RequiredFor       time.Duration `msgpack:"tf,omitempty" json:",omitempty"` // since its arrival; then what it requires it prefers; 0: always
+	Groups            []PodGroup    `msgpack:"gr,omitempty" json:",omitempty"` // of its pods; see podgroups.go
 
 	// Time and place.
 	Arrival  Time          `msgpack:"a"`
@@ -86,6 +88,8 @@ func (j Job) InvalidReason() string {
 		return j.invalidMinPods()
 	case j.invalidTopology() != "":
 		return j.invalidTopology()
+	case j.invalidGroups() != "":
+		return j.invalidGroups()
 	case !j.IsGang() && (j.GPUs < 0 || j.GPUs > MaxGPUs):
 		return "gpus: want 0..16 of one node; a job over several nodes has components"
 	case !j.IsGang() && invalidShare(j.GPUs, j.Share) != "":
@@ -135,7 +139,10 @@ func (j Job) MaxWireSize() int {
 	for i := range j.Pods {
 		n += len(j.Pods[i].Role) + 64
 	}
-	return n + 272 // 24 keys with their lengths, and 14 integers
+	for i := range j.Groups {
+		n += len(j.Groups[i].Level) + 32
+	}
+	return n + 288 // 26 keys with their lengths, and 15 integers
 }
 
 // Bounds of a job's values. They keep sums and products of them within 64 bits.

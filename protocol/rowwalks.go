@@ -208,6 +208,8 @@ func (j *Job) walkJobFields(f *fieldCursor) {
 	walkIntField(f, "mp", &j.MinPods, unlessZero)
 	walkTextField(f, "tr", &j.RequiredTopology, unlessZero)
 	walkTextField(f, "tp", &j.PreferredTopology, unlessZero)
+	walkIntField(f, "tf", &j.RequiredFor, unlessZero)
+	walkRowListField(f, "gr", &j.Groups)
 	walkIntField(f, "a", &j.Arrival, always)
 	walkIntField(f, "r", &j.Run, always)
 	walkIntField(f, "d", &j.Deadline, always)
@@ -230,6 +232,14 @@ func (r *Component) walkWire(w *wire) {
 	walkInt(&c, &r.GPUMemory)
 	walkInt(&c, &r.CPU)
 	walkInt(&c, &r.Memory)
+	c.skipNewerColumns()
+}
+
+func (r *PodGroup) walkWire(w *wire) {
+	c := w.beginRow(3)
+	walkInt(&c, &r.Component)
+	walkName(&c, &r.Level)
+	walkInt(&c, &r.Pods)
 	c.skipNewerColumns()
 }
 

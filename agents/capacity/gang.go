@@ -53,6 +53,7 @@ type podPacker struct {
 	nodes []int                                // in the order in which they are filled
 	most  func(node, component int) int        // pods that a node takes at most, as far as is known without fits
 	fits  func(node int, x *protocol.Job) bool // reports whether a node takes x
+	fleet *Fleet                               // says in which domains nodes stand
 }
 
 // pack returns where the pods go, or the most pods that found a place. The components with the largest
@@ -86,12 +87,16 @@ func (p *podPacker) packInOrder(order []int) (parts []setPart, failed, placed in
 	used := make(map[int]protocol.Job)
 	for at, c := range order {
 		left := p.job.Pods[c].Pods
+		grouped := p.groupsOf(c, used)
 		for _, i := range p.nodes {
 			if left == 0 {
 				break
 			}
-			base := used[i]
-			k := sort.Search(min(left, p.most(i, c)), func(k int) bool {
+			base, most := used[i], p.most(i, c)
+			if grouped != nil {
+				most = grouped[i]
+			}
+			k := sort.Search(min(left, most), func(k int) bool {
 				x := addPods(base, p.job, c, k+1)
 				return !p.fits(i, &x)
 			})
@@ -125,8 +130,12 @@ func allowsNode(j *protocol.Job, model string, n *node) bool {
 // mostPodsWhenEmpty returns how many pods of a gang the site could hold on a model if it were empty,
 // and whether these are all.
 func (f *Fleet) mostPodsWhenEmpty(j *protocol.Job, model string) (most int, all bool) {
+	if j.RequiredFor > 0 {
+		prefers := j.WithTopologyAt(j.RequiredUntil())
+		j = &prefers
+	}
 	p := podPacker{
-		job: j, most: func(i, c int) int { return f.podsWhenEmpty(i, j, c, model) },
+		job: j, fleet: f, most: func(i, c int) int { return f.podsWhenEmpty(i, j, c, model) },
 		fits: func(i int, x *protocol.Job) bool { return len(j.Pods) == 1 || f.nodes[i].fitsWhenEmpty(x) },
 	}
 	domains := anywhere
@@ -192,6 +201,9 @@ func (f *Fleet) gangConfigs(ways []RunConfig, j *protocol.Job) (_ []RunConfig, w
 // notAllFit says how much of a gang would fit.
 func notAllFit(most int, j *protocol.Job) string {
 	where := "here"
+	if len(j.Groups) > 0 {
+		where = "here in whole groups"
+	}
 	if j.RequiredTopology != "" {
 		where = "into one domain of " + j.RequiredTopology + " here"
 	}
@@ -273,6 +285,8 @@ func (f *Fleet) podsThroughout(now protocol.Time, i int, j *protocol.Job, c int,
 // tryGang is tryWithReservations for a gang: try is called with the limits of nodes until it finds a
 // place. A gang with a topology wish is tried in one domain after the other.
 func (f *Fleet) tryGang(now protocol.Time, j *protocol.Job, model string, run time.Duration, own fgd.NodeSet, try func([]fgd.NodeLimit) bool) bool {
+	wish := j.WithTopologyAt(now)
+	j = &wish
 	headroom := len(f.headroomNodes()) > 0
 	stage := func(counts reservationFilter, aside bool) bool {
 		return f.overDomains(j, f.freeNow(j, model), func(domains []fgd.NodeSet) bool {
@@ -289,6 +303,12 @@ func (f *Fleet) tryGang(now protocol.Time, j *protocol.Job, model string, run ti
 // quoteGang returns where StartRun would place a gang now.
 func (f *Fleet) quoteGang(now protocol.Time, j *protocol.Job, model string, run time.Duration) (q fgd.SetQuote, ok bool) {
 	sets := podSets(j, model)
+	if len(j.Groups) > 0 {
+		if f.limitToGroups(now, j, model, run, sets) {
+			q = f.cluster.QuoteSets(sets, nil)
+		}
+		return q, q.Fits
+	}
 	ok = f.tryGang(now, j, model, run, f.reservedNodes(j.ID), func(limits []fgd.NodeLimit) bool {
 		q = f.cluster.QuoteSets(sets, limits)
 		return q.Fits

@@ -166,7 +166,7 @@ func (f *Fleet) earliestSet(now protocol.Time, j *protocol.Job, model string, at
 		return true
 	}
 	next := 0
-	for _, t := range f.candidateStarts(now, o, from, late) {
+	for _, t := range f.candidateStarts(now, o, from, late, j.RequiredUntil()) {
 		for ; next < len(o.steps) && (o.steps[next].at == readyNow || max(o.steps[next].at, now.Add(time.Second)) <= t); next++ {
 			if s := &o.steps[next]; s.headroom {
 				head[s.component] += s.pods
@@ -175,7 +175,7 @@ func (f *Fleet) earliestSet(now protocol.Time, j *protocol.Job, model string, at
 			}
 		}
 		switch {
-		case len(j.Pods) == 1 && !j.Pods[0].IsShare() && j.RequiredTopology == "" && enough(t, nil):
+		case len(j.Pods) == 1 && !j.Pods[0].IsShare() && !j.LimitsPlaces() && enough(t, nil):
 			return t, true
 		case enough(t, bonus):
 			if _, ok := f.setAt(now, j, model, t, run, counts); ok {
@@ -186,9 +186,10 @@ func (f *Fleet) earliestSet(now protocol.Time, j *protocol.Job, model string, at
 	return 0, false
 }
 
-// candidateStarts returns the instants, from from on, at which room may have grown. A run past its
+// candidateStarts returns the instants, from from on, at which room may have grown, and until, when a
+// topology ceases to be required. A run past its
 // planned end is expected to end within a second.
-func (f *Fleet) candidateStarts(now protocol.Time, o *setOpenings, from, late protocol.Time) []protocol.Time {
+func (f *Fleet) candidateStarts(now protocol.Time, o *setOpenings, from, late, until protocol.Time) []protocol.Time {
 	times := append(f.times[:0], from, late)
 	add := func(t protocol.Time) {
 		if t = max(t, now.Add(time.Second)); t > from {
@@ -211,6 +212,9 @@ func (f *Fleet) candidateStarts(now protocol.Time, o *setOpenings, from, late pr
 			add(n.reservations[x].until)
 		}
 	}
+	if until > from {
+		times = append(times, until)
+	}
 	slices.Sort(times)
 	f.times = times
 	return slices.Clone(slices.Compact(times)) // the search on one node uses f.times
@@ -231,6 +235,9 @@ func (f *Fleet) PodsThatFit(now protocol.Time, j *protocol.Job, model string, ru
 
 // packAt is setAt with the most pods that found room.
 func (f *Fleet) packAt(now protocol.Time, j *protocol.Job, model string, t protocol.Time, run time.Duration, counts reservationFilter) (parts []setPart, most int, ok bool) {
+	if wish := j.WithTopologyAt(max(t, now)); wish.RequiredFor != j.RequiredFor {
+		j = &wish
+	}
 	f.headroomNodes()
 	own, closed := f.reservedNodes(j.ID), canWait(*j) && t < LatestStart(*j, run)
 	if t <= now {
@@ -267,7 +274,7 @@ func (f *Fleet) packAt(now protocol.Time, j *protocol.Job, model string, t proto
 		return cmp.Or(cmp.Compare(y.ready, x.ready), cmp.Compare(y.pods, x.pods))
 	})
 	p := podPacker{
-		job: j, most: func(i, c int) int { return f.podsWhenEmpty(i, j, c, model) },
+		job: j, fleet: f, most: func(i, c int) int { return f.podsWhenEmpty(i, j, c, model) },
 		fits: func(i int, x *protocol.Job) bool { return f.hasRoomThroughout(now, i, x, t, run, counts) },
 	}
 	pods := make(map[int]int64, len(all))
@@ -334,10 +341,10 @@ func (f *Fleet) reserveSet(now protocol.Time, j *protocol.Job, model string, at 
 	return from, true
 }
 
-// setOpenFrom is AlwaysOpenFrom for a gang of one component without a required topology; for others every
+// setOpenFrom is AlwaysOpenFrom for a gang of one component that may go anywhere; for others every
 // start is searched.
 func (f *Fleet) setOpenFrom(now protocol.Time, j *protocol.Job, model string, run time.Duration) protocol.Time {
-	if len(j.Pods) > 1 || j.Pods[0].IsShare() || j.RequiredTopology != "" || !allowsModel(j, model) {
+	if len(j.Pods) > 1 || j.Pods[0].IsShare() || j.LimitsPlaces() || !allowsModel(j, model) {
 		return readyNever
 	}
 	o, room, later := f.openingsFor(j, model), 0, 0

@@ -23,11 +23,16 @@ func (f *Fleet) startGang(now protocol.Time, j protocol.Job, w RunConfig, move t
 		placed, ok = f.cluster.PlaceSets(sets, limits)
 		return ok
 	}
-	ok := f.tryGang(now, &j, w.Model, w.Run+move, own, try)
+	var ok bool
+	if len(j.Groups) > 0 {
+		ok = f.limitToGroups(now, &j, w.Model, w.Run+move, sets) && try(nil)
+	} else {
+		ok = f.tryGang(now, &j, w.Model, w.Run+move, own, try)
+	}
 	// Due: later reservations of its nodes give way; overdue: those of other nodes, too.
-	if !ok && kept && due <= now {
+	if wish := j.WithTopologyAt(now); !ok && kept && due <= now && len(j.Groups) == 0 {
 		limits := f.limitsReservedBy(due, own, due.Add(reservationGrace) <= now)
-		ok = f.overDomains(&j, f.freeNow(&j, w.Model), func(domains []fgd.NodeSet) bool { return f.tryWithin(domains, limits, try) })
+		ok = f.overDomains(&wish, f.freeNow(&wish, w.Model), func(domains []fgd.NodeSet) bool { return f.tryWithin(domains, limits, try) })
 	}
 	if !ok {
 		undo()

@@ -8,7 +8,8 @@ import (
 // A PodSet is equal pods that are placed together, each like Request, each on one node.
 type PodSet struct {
 	Request
-	Pods int // from 1
+	Pods   int         // from 1
+	Limits []NodeLimit // of this set alone
 }
 
 // A NodeLimit bounds how many pods of a set a node takes: 0 is none. It is for capacity that is free,
@@ -124,7 +125,10 @@ func (c *Cluster) isExact(s *PodSet) bool {
 func (c *Cluster) takePodByPod(s *PodSet, set int, limits []NodeLimit, q *SetQuote) bool {
 	left := make(map[int]int, len(limits))
 	var full NodeSet
-	for _, l := range limits {
+	for _, l := range append(slices.Clip(s.Limits), limits...) {
+		if _, known := left[l.Node]; known {
+			continue
+		}
 		if left[l.Node] = l.Pods; l.Pods <= 0 {
 			full = full.Add(l.Node)
 		}
@@ -174,6 +178,9 @@ func (c *Cluster) growthOf(all []SetPlacement) (sum int64) {
 func (c *Cluster) solveSet(s *PodSet, set int, limits []NodeLimit) (all []SetPlacement, ok bool) {
 	k := c.setClassOf(s.Request)
 	c.refreshSetClass(k)
+	if len(s.Limits) > 0 {
+		limits = append(slices.Clip(s.Limits), limits...) // of two limits of a node the first counts
+	}
 	picked, ok := c.solvePods(k, s.Pods, limits)
 	if !ok {
 		return nil, false

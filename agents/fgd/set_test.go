@@ -145,7 +145,7 @@ func drawSmallCluster(t *rapid.T) *world {
 func drawPodSet(t *rapid.T) PodSet {
 	return PodSet{Request{CPU: rapid.SampledFrom([]int64{0, 2000, 8000}).Draw(t, "cpu"), Memory: rapid.SampledFrom([]int64{0, 2048}).Draw(t, "memory"),
 		GPUs: rapid.SampledFrom([]int{1, 1, 2, 3, 4, 8}).Draw(t, "gpus"), Milli: 1000, Models: rapid.SampledFrom([]string{"", "", "A"}).Draw(t, "models"),
-		GPUMemory: rapid.SampledFrom([]int64{0, 0, 8, 20}).Draw(t, "vram")}, rapid.IntRange(1, 8).Draw(t, "pods")}
+		GPUMemory: rapid.SampledFrom([]int64{0, 0, 8, 20}).Draw(t, "vram")}, rapid.IntRange(1, 8).Draw(t, "pods"), nil}
 }
 
 // make gangs-exhaustive runs this with 10,000 clusters.
@@ -300,7 +300,7 @@ func TestDistanceOfTheHeuristicFromExhaustiveSearch(t *testing.T) {
 				v.nodes[p.Node].apply(p, 1)
 			}
 		}
-		sets := []PodSet{{Request{CPU: []int64{0, 8000, 30000}[r.Intn(3)], GPUs: 1 + r.Intn(4), Milli: 1000}, 1 + r.Intn(3)}, {Request{CPU: []int64{4000, 20000, 50000}[r.Intn(3)], GPUs: r.Intn(5), Milli: 1000}, 1 + r.Intn(3)}}
+		sets := []PodSet{{Request{CPU: []int64{0, 8000, 30000}[r.Intn(3)], GPUs: 1 + r.Intn(4), Milli: 1000}, 1 + r.Intn(3), nil}, {Request{CPU: []int64{4000, 20000, 50000}[r.Intn(3)], GPUs: r.Intn(5), Milli: 1000}, 1 + r.Intn(3), nil}}
 		best, fits := v.exhaustiveTwo(sets)
 		if !fits {
 			if c.QuoteSets(sets, nil).Fits {
@@ -371,14 +371,14 @@ func TestWorkedExamplesOfSets(t *testing.T) {
 		sets  []PodSet
 		want  map[[2]int]int // by set and node: pods; nil: no place
 	}{
-		{"pods of two GPUs on free 4,3,1", gpus(64000, 4, 3, 1), nil, []PodSet{{Request{GPUs: 2, Milli: 1000}, 3}}, map[[2]int]int{{0, 0}: 2, {0, 1}: 1}},
-		{"a fourth finds no place, though 8 GPUs are free", gpus(64000, 4, 3, 1), nil, []PodSet{{Request{GPUs: 2, Milli: 1000}, 4}}, nil},
+		{"pods of two GPUs on free 4,3,1", gpus(64000, 4, 3, 1), nil, []PodSet{{Request{GPUs: 2, Milli: 1000}, 3, nil}}, map[[2]int]int{{0, 0}: 2, {0, 1}: 1}},
+		{"a fourth finds no place, though 8 GPUs are free", gpus(64000, 4, 3, 1), nil, []PodSet{{Request{GPUs: 2, Milli: 1000}, 4, nil}}, nil},
 		{"all on the whole node, and not one on the broken one", gpus(64000, 8, 8), []Placement{{Node: 0, Devices: 0b11111, Request: Request{GPUs: 5, Milli: 1000}}},
-			[]PodSet{{Request{GPUs: 2, Milli: 1000}, 4}}, map[[2]int]int{{0, 1}: 4}},
+			[]PodSet{{Request{GPUs: 2, Milli: 1000}, 4, nil}}, map[[2]int]int{{0, 1}: 4}},
 		{"two whole nodes side by side", gpus(64000, 8, 8, 8), []Placement{{Node: 1, Devices: 1, Request: Request{GPUs: 1, Milli: 1000}}},
-			[]PodSet{{Request{GPUs: 8, Milli: 1000}, 2}}, map[[2]int]int{{0, 0}: 1, {0, 2}: 1}},
-		{"one of 30 cores and one of 50, on 53 and 31", []Node{{CPU: 53000}, {CPU: 31000}}, nil, []PodSet{{Request{CPU: 30000}, 1}, {Request{CPU: 50000}, 1}}, map[[2]int]int{{1, 0}: 1, {0, 1}: 1}},
-		{"7 cores in pieces of 1,1,1,4 hold no 1 + 3 x 2", []Node{{CPU: 1000}, {CPU: 1000}, {CPU: 1000}, {CPU: 4000}}, nil, []PodSet{{Request{CPU: 1000}, 1}, {Request{CPU: 2000}, 3}}, nil},
+			[]PodSet{{Request{GPUs: 8, Milli: 1000}, 2, nil}}, map[[2]int]int{{0, 0}: 1, {0, 2}: 1}},
+		{"one of 30 cores and one of 50, on 53 and 31", []Node{{CPU: 53000}, {CPU: 31000}}, nil, []PodSet{{Request{CPU: 30000}, 1, nil}, {Request{CPU: 50000}, 1, nil}}, map[[2]int]int{{1, 0}: 1, {0, 1}: 1}},
+		{"7 cores in pieces of 1,1,1,4 hold no 1 + 3 x 2", []Node{{CPU: 1000}, {CPU: 1000}, {CPU: 1000}, {CPU: 4000}}, nil, []PodSet{{Request{CPU: 1000}, 1, nil}, {Request{CPU: 2000}, 3, nil}}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c, err := New(Config{}, tc.nodes, target)
@@ -426,7 +426,7 @@ func BenchmarkSet(b *testing.B) {
 						}
 						h.most = len(h.running)
 					}
-					s := []PodSet{{Request{CPU: int64(size) * 4000, Memory: int64(size) << 12, GPUs: size, Milli: 1000}, tc.gpus / size}}
+					s := []PodSet{{Request{CPU: int64(size) * 4000, Memory: int64(size) << 12, GPUs: size, Milli: 1000}, tc.gpus / size, nil}}
 					best, spent, fits := time.Duration(math.MaxInt64), time.Duration(0), 0
 					for range b.N {
 						h.step()

@@ -47,7 +47,7 @@ func (k *Market) validateBids(site string, o protocol.Bids) protocol.Bids {
 				fewer := job.AtPlaces(places)
 				as = &fewer
 			}
-			if k.isPossibleOption(site, job, opt) && hasCapacityFor(o.Capacity, as, opt) && (!job.IsGang() || k.invalidSpread(site, job, opt, places) == "") && (job.RequiredTopology == "" || slices.Contains(o.WithinDomain, job.ID)) {
+			if k.isPossibleOption(site, job, opt) && hasCapacityFor(o.Capacity, as, opt) && (!job.IsGang() || k.invalidSpread(site, job, opt, places) == "") && (!job.LimitsPlaces() || slices.Contains(o.WithinDomain, job.ID)) {
 				if job.IsGang() {
 					spreads = append(spreads, protocol.Spread{Job: m.Job, Option: len(kept), Places: places})
 				}

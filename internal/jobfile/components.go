@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -19,12 +20,17 @@ type ComponentSpec struct {
 	CPU       float64  `yaml:"cpu"`
 	Memory    float64  `yaml:"memory"`
 	Models    []string `yaml:"models"`
+	Groups    []struct {
+		Level string `yaml:"level"`
+		Pods  int    `yaml:"pods"`
+	} `yaml:"groups"`
 }
 
 // A TopologySpec is the wish that all pods of a job go into one domain of a level, a label key of nodes.
 type TopologySpec struct {
 	Required  string `yaml:"required"`
 	Preferred string `yaml:"preferred"`
+	For       string `yaml:"for"` // with required: then it is preferred
 }
 
 // withComponents returns a job with the components of the file: a gang, or the job as it is without any.
@@ -72,6 +78,9 @@ func (s Spec) withComponents(j protocol.Job, at func(key, format string, args ..
 			}
 			named = true
 		}
+		for _, g := range c.Groups {
+			j.Groups = append(j.Groups, protocol.PodGroup{Component: i, Level: g.Level, Pods: g.Pods})
+		}
 		pods += x.Pods
 		all = append(all, x)
 	}
@@ -81,10 +90,19 @@ func (s Spec) withComponents(j protocol.Job, at func(key, format string, args ..
 	if j = j.WithPods(all); s.MinAvailable < pods {
 		j.MinPods = s.MinAvailable
 	}
+	if pods == 1 && len(j.Groups) > 0 {
+		return j, at("components/0/groups", "are of one pod: drop them")
+	}
 	if pods == 1 && s.Topology != (TopologySpec{}) {
 		return j, at("topology", "is that of a job of one pod, which is in one domain anyway: drop it")
 	}
 	j.RequiredTopology, j.PreferredTopology = s.Topology.Required, s.Topology.Preferred
+	if s.Topology.For != "" {
+		var err error
+		if j.RequiredFor, err = time.ParseDuration(s.Topology.For); err != nil || j.RequiredFor == 0 {
+			return j, at("topology/for", "is %q: want a time span such as 2h", s.Topology.For)
+		}
+	}
 	return j, nil
 }
 
