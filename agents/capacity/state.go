@@ -7,6 +7,8 @@ type State struct {
 	Pools            []PoolState         // by GPU model; nodes without GPUs have ""
 	Idle, Fragmented protocol.Milli      // idle GPUs, and those of them that the usual jobs cannot use
 	Runs, Capped     int                 // jobs that hold capacity, and those of them under a power cap
+	WaitingGangs     int                 // with a reservation
+	KeptGPUHours     protocol.Milli      // for them, until they start; others may use them meanwhile
 	Power            protocol.Milliwatts // of nodes and jobs by the power model, without the facility's overhead and pods of others
 }
 
@@ -19,6 +21,12 @@ type PoolState struct {
 // StateAt returns the state at now. It costs a walk over nodes and runs.
 func (f *Fleet) StateAt(now protocol.Time) (s State) {
 	s.Idle, s.Fragmented = f.IdleGPUs()
+	s.WaitingGangs = len(f.setsOn)
+	for id := range f.setsOn {
+		if h := f.holes[id]; h != nil {
+			s.KeptGPUHours += h.held
+		}
+	}
 	for _, p := range f.pools {
 		x := PoolState{Model: p.model}
 		for _, i := range p.nodes {

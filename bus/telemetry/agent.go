@@ -11,6 +11,8 @@ type AgentStatus struct {
 	GPUs, HeldGPUs           map[string]float64 // by model; shares count as parts
 	IdleGPUs, FragmentedGPUs float64
 	RunningJobs, CappedJobs  int
+	WaitingGangs             int
+	KeptGPUHours             float64 // for them
 	PowerWatts               float64 // by the power model, without the facility's overhead
 	CeilingWatts             float64 // that the power limits of all GPUs may sum to; 0: no ceiling is known
 }
@@ -33,13 +35,15 @@ var (
 	fragmentedDesc = prometheus.NewDesc("gridbid_agent_fragmented_gpus", "Idle GPUs that the usual jobs cannot use.", []string{"site"}, nil)
 	runningDesc    = prometheus.NewDesc("gridbid_agent_running_jobs", "Jobs that hold capacity.", []string{"site"}, nil)
 	cappedDesc     = prometheus.NewDesc("gridbid_agent_capped_jobs", "Jobs that run under a power cap.", []string{"site"}, nil)
+	gangsDesc      = prometheus.NewDesc("gridbid_agent_waiting_gangs", "Jobs of several pods that wait at the site with nodes reserved.", []string{"site"}, nil)
+	keptDesc       = prometheus.NewDesc("gridbid_agent_kept_gpu_hours", "GPU-hours that nodes are kept for waiting gangs before these start; jobs that end in time use them.", []string{"site"}, nil)
 	ceilingDesc    = prometheus.NewDesc("gridbid_agent_power_ceiling_watts", "What the power limits of the site's GPUs may sum to.", []string{"site"}, nil)
 	powerDesc      = prometheus.NewDesc("gridbid_agent_power_watts", "What nodes and jobs draw by the power model, without the facility's overhead.", []string{"site"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (a agentCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{gridPriceDesc, gridCarbonDesc, gridPUEDesc, gpusDesc, heldGPUsDesc, idleGPUsDesc, fragmentedDesc, runningDesc, cappedDesc, powerDesc, ceilingDesc} {
+	for _, d := range []*prometheus.Desc{gridPriceDesc, gridCarbonDesc, gridPUEDesc, gpusDesc, heldGPUsDesc, idleGPUsDesc, fragmentedDesc, runningDesc, cappedDesc, gangsDesc, keptDesc, powerDesc, ceilingDesc} {
 		out <- d
 	}
 }
@@ -69,6 +73,8 @@ func (a agentCollector) Collect(out chan<- prometheus.Metric) {
 	gauge(fragmentedDesc, s.FragmentedGPUs)
 	gauge(runningDesc, float64(s.RunningJobs))
 	gauge(cappedDesc, float64(s.CappedJobs))
+	gauge(gangsDesc, float64(s.WaitingGangs))
+	gauge(keptDesc, s.KeptGPUHours)
 	gauge(powerDesc, s.PowerWatts)
 	if s.CeilingWatts > 0 {
 		gauge(ceilingDesc, s.CeilingWatts)

@@ -31,8 +31,8 @@
 //	gridbid_signal_value{source,tells}             4, and one for each kind of failure, for each source of an agent
 //	gridbid_grid_{price_…,carbon_…,pue_ratio}{site}  3 of an agent: by what it bids in this hour
 //	gridbid_agent_{gpus,held_gpus}{site,model}     2 for each GPU model of an agent
-//	gridbid_agent_{idle_gpus,fragmented_gpus,running_jobs,capped_jobs,power_watts,power_ceiling_watts}{site}
-//	                                               6 of an agent
+//	gridbid_agent_{idle_gpus,fragmented_gpus,running_jobs,capped_jobs,waiting_gangs,kept_gpu_hours,power_watts,power_ceiling_watts}{site}
+//	                                               8 of an agent
 //	gridbid_build_info{version,revision,goversion} 1
 //
 // and those of the Go runtime and the process. No label holds a job, a tenant or

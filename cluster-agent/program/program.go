@@ -123,7 +123,7 @@ func agentStatus(site string, poller *signals.Poller, state func(protocol.Time) 
 	x := state(protocol.FromStdTime(now))
 	s := telemetry.AgentStatus{
 		Site: site, GPUs: make(map[string]float64), HeldGPUs: make(map[string]float64), IdleGPUs: float64(x.Idle) / 1000, FragmentedGPUs: float64(x.Fragmented) / 1000,
-		RunningJobs: x.Runs, CappedJobs: x.Capped, PowerWatts: float64(x.Power) / 1000,
+		RunningJobs: x.Runs, CappedJobs: x.Capped, PowerWatts: float64(x.Power) / 1000, WaitingGangs: x.WaitingGangs, KeptGPUHours: float64(x.KeptGPUHours) / 1000,
 	}
 	for _, p := range x.Pools {
 		if p.Model != "" {

@@ -49,7 +49,7 @@ var readAs = []struct {
 	{Query{Ask: "why-not-home", Job: "train-1"}, []string{"why not home for train-1", "why did train-1 not overflow to its home"}},
 	{Query{Ask: "why-not-greenest", Job: "train-1"}, []string{"why was the greenest site not used for train-1", "train-1 wasn't the cleanest choice, why"}},
 	{Query{Ask: "held", Job: "eval-3"}, []string{"why is eval-3 still waiting?", "what is eval-3 waiting for", "why was eval-3 deferred", "why has eval-3 not started"}},
-	{Query{Ask: "where", Job: "train-1"}, []string{"where did train-1 run?", "which site got train-1", "where is train-1 now"}},
+	{Query{Ask: "where", Job: "train-1"}, []string{"where did train-1 run?", "which site got train-1", "where is train-1 now", "which nodes does train-1 run on", "on which node did train-1 run"}},
 	{Query{Ask: "decision", Job: "train-1"}, []string{"which decision placed train-1?", "decision id for train-1"}},
 	{Query{Ask: "times", Job: "train-1"}, []string{"when did train-1 start?", "start time of train-1", "when will train-1 start", "was train-1 late", "did train-1 finish on time"}},
 	{Query{Ask: "waited", Job: "train-1"}, []string{"how long did train-1 wait?", "queue time of train-1"}},

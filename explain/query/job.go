@@ -90,6 +90,12 @@ func (l *Dataset) answerHeld(q ask.Query) (r Result) {
 	if len(order) == 0 && len(back) == 0 && rec.Refusal == nil {
 		r.addSentence("It was never held.")
 	}
+	if w := narrate.GangWaitOf(rec, m.round); rec.Job.IsGang() && w.Site != "" {
+		r.addSentence("It needs room for %s pods at once, and the largest site, %s, had room for %s.", jobValue(m, "pods", rec.Job.PodCount()), namePart(w.Site), jobValue(m, "pods-with-room", w.Room))
+		if w.Held != nil {
+			r.addSentence("%s keeps nodes for it until then: %s GPU-hours, which jobs that end by then may use.", namePart(m.site), jobValue(m, "kept-gpu-hours", w.Held.GPUHours))
+		}
+	}
 	if rec.EndedLate() {
 		r.addSentence("It missed its deadline %s by %s.", m.deadlineFigure(), jobValue(m, "late-by", rec.Run.Ended.Sub(rec.Job.Deadline)))
 	}
