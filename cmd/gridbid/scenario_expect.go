@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -37,6 +38,7 @@ func newScenarioTestCommand() *cobra.Command {
 	var f outputFlags
 	var list listFlags
 	var data string
+	var live liveFlags
 	cmd := &cobra.Command{
 		Use:   "test FILE...",
 		Short: "replay scenarios, and check what they expect of the run",
@@ -50,9 +52,16 @@ FILE is a scenario file, a folder or a shipped name. Of a folder without a scena
 all files *.yaml below it that expect something are tested. A scenario that names
 policies is replayed under each of them, others under the auction.
 
+With --live nothing is replayed: coordinator, agents and executors each run in a loop of
+their own over an embedded NATS server, by a clock that runs --speed times as fast as the
+wall clock, until all jobs are over. A case of four hours takes four minutes by default;
+all cases run side by side, at most --parallel at a time. What a run does that no
+federation may do, such as to start half a gang, is an error. Services are for replays.
+
 Exit codes: 0 all expectations hold; 1 one fails; 2 a file is wrong, or expects nothing.`,
 		Example: `  gridbid scenario test case.yaml
   gridbid scenario test scenarios/acceptance
+  gridbid scenario test scenarios/acceptance/j*.yaml --live
   gridbid scenario test case.yaml -o json | jq '.[] | select(.holds | not)'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,7 +69,10 @@ Exit codes: 0 all expectations hold; 1 one fails; 2 a file is wrong, or expects 
 			if err != nil {
 				return usageError{err}
 			}
-			rows, err := judgeCases(cmd.Context(), cases)
+			if err := live.check(cmd); err != nil {
+				return usageError{err}
+			}
+			rows, err := judgeCases(cmd.Context(), cases, live)
 			if err != nil {
 				return err
 			}
@@ -77,6 +89,7 @@ Exit codes: 0 all expectations hold; 1 one fails; 2 a file is wrong, or expects 
 	}
 	f.registerOutput(cmd)
 	list.registerList(cmd, "expectations", 0)
+	live.register(cmd)
 	cmd.Flags().StringVar(&data, "data", dataFolder(), "`FOLDER` of recorded series and traces; also $GRIDBID_DATA")
 	return cmd
 }
@@ -131,25 +144,46 @@ func caseFiles(arg string) (files []string, walked bool, err error) {
 	return files, true, err
 }
 
-// judgeCases replays each case under its policies, and judges it.
-func judgeCases(ctx context.Context, cases []testCase) (rows []expectationRow, err error) {
-	for _, c := range cases {
-		for _, policy := range scenarios.PoliciesToJudge(c.scenario) {
-			verdicts, h, err := scenarios.JudgeReplay(ctx, c.scenario, policy)
-			if err != nil {
-				return rows, fmt.Errorf("%s: %w", c.file, err)
-			}
-			for _, v := range verdicts {
-				row := expectationRow{File: c.file, Line: v.Line, Policy: policy, Job: string(v.Job), Expected: v.Expected, Holds: v.Holds(), Got: v.Got}
-				if r, ok := h.LatestJob(v.Job); ok && !v.Holds() {
-					var why bytes.Buffer
-					if err := narrate.WriteDecision(&why, r); err != nil {
-						return rows, err
-					}
-					row.Why = why.String()
+// judgeCases plays each case under its policies, and judges it.
+func judgeCases(ctx context.Context, cases []testCase, live liveFlags) (rows []expectationRow, err error) {
+	type result struct {
+		rows []expectationRow
+		err  error
+	}
+	all := make([]result, len(cases))
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, live.atOnce())
+	for i, c := range cases {
+		slots <- struct{}{}
+		wait.Go(func() {
+			all[i].rows, all[i].err = judgeCase(ctx, c, live)
+			<-slots
+		})
+	}
+	wait.Wait()
+	for _, r := range all {
+		rows, err = append(rows, r.rows...), errors.Join(err, r.err)
+	}
+	return rows, err
+}
+
+// judgeCase plays a case under its policies, and judges it.
+func judgeCase(ctx context.Context, c testCase, live liveFlags) (rows []expectationRow, err error) {
+	for _, policy := range scenarios.PoliciesToJudge(c.scenario) {
+		verdicts, h, err := live.play(ctx, c.scenario, policy)
+		if err != nil {
+			return rows, fmt.Errorf("%s: %w", c.file, err)
+		}
+		for _, v := range verdicts {
+			row := expectationRow{File: c.file, Line: v.Line, Policy: policy, Job: string(v.Job), Expected: v.Expected, Holds: v.Holds(), Got: v.Got}
+			if r, ok := h.LatestJob(v.Job); ok && !v.Holds() {
+				var why bytes.Buffer
+				if err := narrate.WriteDecision(&why, r); err != nil {
+					return rows, err
 				}
-				rows = append(rows, row)
+				row.Why = why.String()
 			}
+			rows = append(rows, row)
 		}
 	}
 	return rows, nil

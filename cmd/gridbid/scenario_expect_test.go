@@ -83,3 +83,21 @@ func TestScenarioTestRefusesWhatItCannotTest(t *testing.T) {
 		})
 	}
 }
+
+func TestScenarioTestRefusesFlagsThatDoNotFit(t *testing.T) {
+	file := writeFile(t, filepath.Join(t.TempDir(), "case.yaml"), oneJob+"expect:\n  - {job: train, starts: 1}\n")
+	for _, c := range []struct{ flags, want string }{
+		{"--speed 2", "--speed and --parallel are for --live"},
+		{"--live --speed 0", "--speed 0: want 1 to 600"},
+		{"--live --speed NaN", "--speed NaN: want 1 to 600"},
+		{"--live --parallel 0", "--parallel 0: want 1 to 64"},
+	} {
+		_, _, err := execute(newScenarioCommand(), append([]string{"test", file}, strings.Fields(c.flags)...)...)
+		if !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %q", c.flags, err, c.want)
+		}
+	}
+	if stdout, _, err := execute(newScenarioCommand(), "test", file, "--live", "--speed", "600"); err != nil || stdout != file+": 1 expectation, all met\n" {
+		t.Errorf("--live: %v: printed\n%s", err, stdout)
+	}
+}

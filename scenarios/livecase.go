@@ -1,0 +1,135 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/acceptance"
+	"github.com/gridbid/gridbid/scenarios/sim/executor"
+	"github.com/gridbid/gridbid/scenarios/spec"
+)
+
+// livePoll is how often JudgeLive looks whether a run is over.
+const livePoll = 100 * time.Millisecond
+
+// JudgeLive runs a scenario as a live federation does: each party has a loop of its own on the bus, and all
+// follow a clock that runs speed times as fast as the wall's. So messages take time, cross each other, and come
+// in any order. It ends when all jobs are over, and judges the run like JudgeReplay. An error says what the
+// parties did that no federation may do, such as to start half a gang.
+func JudgeLive(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, speed float64) ([]acceptance.Verdict, *history.History, error) {
+	if len(s.Services) > 0 {
+		return nil, nil, fmt.Errorf("scenarios: %s lists services, which have no end: test it without --live", s.Name)
+	}
+	st, err := buildTestbed(s, policy, Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, site := range s.Sites { // a loop may be late, and a plain executor must never be
+		st.Parties[protocol.ExecutorParty(site.Name)] = executor.NewDurableSimExecutor(site.Name, st.executors[i])
+	}
+	run := liveCase{history: history.New(history.Config{}), jobs: s.Jobs}
+	if err := run.play(ctx, hub, st, speed, latestEnd(s)); err != nil {
+		return nil, nil, err
+	}
+	var wrong []error
+	for _, p := range run.history.CheckInvariants(NodesOf(s)) {
+		if p.Code != "meter" { // the meters of the last hours were not read
+			wrong = append(wrong, fmt.Errorf("scenarios: %s: the messages are inconsistent: %v", policy, p))
+		}
+	}
+	return acceptance.Judge(s, run.history), run.history, errors.Join(wrong...)
+}
+
+// latestEnd returns when a run is given up: an hour after the latest deadline and the scenario's end.
+func latestEnd(s spec.Scenario) protocol.Time {
+	end := s.End
+	for i := range s.Jobs {
+		end = max(end, s.Jobs[i].Deadline)
+	}
+	return end.Add(time.Hour)
+}
+
+// A liveCase is a scenario that runs live, and what its parties have said so far.
+type liveCase struct {
+	jobs []protocol.Job
+
+	mu      sync.Mutex
+	history *history.History
+}
+
+// A heardMachine is a machine whose messages are read before they are sent.
+type heardMachine struct {
+	bus.Machine
+	heard func([]protocol.Message)
+}
+
+// Step implements bus.Machine.
+func (m heardMachine) Step(now protocol.Time, in protocol.Message) []protocol.Message {
+	said := m.Machine.Step(now, in)
+	m.heard(said)
+	return said
+}
+
+// Tick implements bus.Machine.
+func (m heardMachine) Tick(now protocol.Time) []protocol.Message {
+	said := m.Machine.Tick(now)
+	m.heard(said)
+	return said
+}
+
+// play runs the parties until all jobs are over, or until a time.
+func (c *liveCase) play(ctx context.Context, hub bus.Bus, st *Testbed, speed float64, until protocol.Time) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	defer cancel(nil)
+	conns := make(map[protocol.Party]bus.Conn, len(st.Parties))
+	for who := range st.Parties {
+		if conns[who], err = hub.Connect(ctx, who); err != nil {
+			return fmt.Errorf("scenarios: %w", err)
+		}
+	}
+	clock := bus.Clock{Start: st.Start, Began: time.Now(), Speed: speed}
+	for who, machine := range st.Parties {
+		loops.Go(func() {
+			err := bus.Loop{Clock: clock}.Run(ctx, conns[who], heardMachine{machine, c.add})
+			cancel(fmt.Errorf("scenarios: %s stopped: %w", who, err))
+		})
+	}
+	look := time.NewTicker(livePoll)
+	defer look.Stop()
+	for !c.isOver() && clock.Now() < until {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-look.C:
+		}
+	}
+	return nil
+}
+
+// add adds messages to the history.
+func (c *liveCase) add(said []protocol.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range said {
+		c.history.AddMessage(m)
+	}
+}
+
+// isOver reports whether no job can change any more.
+func (c *liveCase) isOver() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !slices.ContainsFunc(c.jobs, func(j protocol.Job) bool {
+		r, submitted := c.history.LatestJob(j.ID)
+		return !submitted || !r.IsOver()
+	})
+}

@@ -1,0 +1,67 @@
+package scenarios_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/spec"
+)
+
+// J1 and E1 in small: gangs of a few minutes. Times have bounds that a busy machine keeps, too.
+const liveCase = `name: live
+start: 2026-01-05T00:00:00Z
+sites:
+  - name: west
+    region: {price: {mean: 20, swing: 0}, carbon: {mean: 50, swing: 0}, match: 0}
+    host: {wake: 1}
+    fleet: [{count: 2, model: A100, gpus: 3, cpu: 64, memory: 512}]
+  - name: east
+    region: {price: {mean: 40, swing: 0}, carbon: {mean: 100, swing: 0}, match: 0}
+    host: {wake: 1}
+    fleet: [{count: 2, model: A100, gpus: 4, cpu: 64, memory: 512}]
+jobs:
+  list:
+    - {id: gang, components: [{pods: 8, gpus: 1, cpu: 2, memory: 8}], run: 4m, within: 12h, urgency: now}
+    - {id: too-wide, components: [{pods: 9, gpus: 1, cpu: 2, memory: 8}], run: 4m, within: 12h, urgency: now}
+expect:
+  - {job: gang, placed: {site: WHERE, by: 1h}}
+  - {job: gang, nodes: 2}
+  - {job: gang, ends: {as: done}}
+  - {job: too-wide, refused: {why: fits-no-node, by: 2h}}
+`
+
+func TestACaseHoldsLive(t *testing.T) {
+	for where, failing := range map[string]int{"east": 0, "west": 1} {
+		file := filepath.Join(t.TempDir(), "live.yaml")
+		if err := os.WriteFile(file, []byte(strings.Replace(liveCase, "WHERE", where, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := spec.LoadScenario(file, spec.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := natsbus.StartServer(natsbus.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		verdicts, _, err := scenarios.JudgeLive(t.Context(), s, scenarios.PolicyAuction, server, 60)
+		server.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := 0
+		for _, v := range verdicts {
+			if !v.Holds() {
+				failed++
+				t.Logf("%s; %s", v.Expected, v.Got)
+			}
+		}
+		if failed != failing || len(verdicts) != 4 {
+			t.Errorf("expected at %s, %d of %d expectations fail; want %d of 4", where, failed, len(verdicts), failing)
+		}
+	}
+}
