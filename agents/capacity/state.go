@@ -1,6 +1,11 @@
 package capacity
 
-import "github.com/gridbid/gridbid/protocol"
+import (
+	"maps"
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
 
 // A State is what a fleet has and does at an instant, for metrics.
 type State struct {
@@ -22,7 +27,7 @@ type PoolState struct {
 func (f *Fleet) StateAt(now protocol.Time) (s State) {
 	s.Idle, s.Fragmented = f.IdleGPUs()
 	s.WaitingGangs = len(f.setsOn)
-	for id := range f.setsOn {
+	for _, id := range slices.Sorted(maps.Keys(f.setsOn)) {
 		if h := f.holes[id]; h != nil {
 			s.KeptGPUHours += h.held
 		}
