@@ -89,6 +89,10 @@ var bodyTypesByKind = func() map[string]reflect.Type {
 	registerRow[EndedJob]()
 	registerRow[OrphanedRun]()
 	registerRow[Input]()
+	registerRow[LogEntry]()
+	registerRow[Opening]()
+	registerRow[LogLink]()
+	registerBoundedList[Hash]()
 	registerBoundedList[FoundRunning]()
 	registerBoundedList[Rule]()
 	registerBoundedList[Service]()
@@ -103,6 +107,7 @@ var bodyTypesByKind = func() map[string]reflect.Type {
 		Submit{}, CallForBids{}, Bids{}, Award{}, Defer{}, Reject{}, Accept{}, Decline{}, Launch{}, Started{}, Finished{},
 		CompletedRun{}, Interrupted{}, Preempt{}, Preempted{}, UsageReport{}, Settlement{}, JobStatus{}, RegisterSite{}, Inventory{}, Signal{}, IdleReading{}, SiteUsage{}, JudgeRequest{}, JudgeAnswer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, InputLog{}, Snapshot{}, DecommissionSite{}, QuoteRequest{}, Quote{}, Heartbeat{}, SiteCondition{}, SitePrices{},
 		SubmitService{}, ScaleService{}, RebalanceService{}, DeleteService{}, CallForCapacity{}, CapacityBid{}, ServiceDivision{}, AssignReplicas{}, ReplicaStatus{}, RunReplicas{}, ReplicasRunning{},
+		LogHead{}, Receipt{}, SiteClearing{}, LogBegin{}, LogEntries{}, Openings{},
 	} {
 		byName[b.messageKind()] = reflect.TypeOf(b)
 	}
@@ -196,7 +201,12 @@ func (s *messageCodec) encodeMessage(m Message) error {
 
 // writeEnvelope writes all of m except its body.
 func (w *wire) writeEnvelope(m Message) {
-	w.putCount(7, 0x80)
+	if m.Signature == nil {
+		w.putCount(7, 0x80)
+	} else {
+		w.putCount(8, 0x80)
+	}
+	w.putSignature(m)
 	w.putText("v")
 	w.putInt(int64(m.Version))
 	w.putText("at")
@@ -273,7 +283,8 @@ func (s *messageCodec) readEnvelope() (m Message, kind string, body int) {
 		s.recordError(0, errors.New("not a message: want a map"))
 	}
 	_, n := s.readHead()
-	seen := 0
+	first, seen := s.at, 0
+	var signature [2]int // where it lies
 	for i := 0; i < n && s.err == nil; i++ {
 		at, bit := s.at, 0
 		key := s.readBytes(s.expectForm(formText, "a key"))
@@ -296,6 +307,9 @@ func (s *messageCodec) readEnvelope() (m Message, kind string, body int) {
 				s.recordError(s.at, errors.New("body is not a map"))
 			}
 			s.skipValue(1)
+		case "sg":
+			m.Signature, bit = s.readSignature(), 128
+			signature = [2]int{at, s.at}
 		default:
 			s.skipValue(1)
 		}
@@ -306,6 +320,9 @@ func (s *messageCodec) readEnvelope() (m Message, kind string, body int) {
 	}
 	if len(kind) > maxName {
 		s.recordError(0, fmt.Errorf("kind of over %d bytes", maxName))
+	}
+	if m.Signature != nil && s.err == nil {
+		m.Signature.Digest = digestWithout(s.data[:s.at], first, signature[0], signature[1])
 	}
 	return m, kind, body
 }

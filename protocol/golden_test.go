@@ -42,6 +42,7 @@ var (
 		Energy: 720_000_000, Carbon: 12_345_678, Money: 17_000, Transfer: 300, FragmentationDelta: -250, Score: 12}
 	aBill   = Usage{IT: 600_000_000, Energy: 720_000_000, Carbon: 12_345_678, Money: 17_000, Finish: noon.Add(2 * time.Hour)}
 	aReason = Reason{Code: CheaperLater, Note: "wind at night"}
+	aHash   = Hash("47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
 	proof   = Certificate{Primal: 1_000_000, Bound: 990_000, Jobs: 64}
 )
 
@@ -115,6 +116,13 @@ var sentences = []Message{
 	sent(ReplicasRunning{Service: "chat", Revision: 3, Running: []int{2}, Lost: []int{1}}),
 	sent(Snapshot{Rounds: 9, Accounts: []Balance{{Account: "site/oslo", Amount: 18_000, Jobs: 3}, {Account: "tenant/vision", Amount: -18_000}},
 		Ended: []EndedJob{{Job: "philly-17", At: noon, Digest: 1<<63 + 5}}, Received: []Input{{From: "agent/oslo", Seq: 1<<40 + 3}}}),
+	sent(LogHead{Round: 9, Note: "hub/log\n1064\n", Since: 12, Path: []Hash{aHash, aHash}}),
+	sent(Receipt{Of: 7, Note: "gridbid receipt\n"}),
+	sent(SiteClearing{Round: 9, Trust: 1100, Capacity: []CapacityProfile{{Model: "V100", From: noon, Slot: time.Hour, Free: []Milli{3500}, Total: 8000}},
+		ShadowPrices: []ShadowPrice{{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []Microdollars{70_000}}}}),
+	sent(LogBegin{Incarnation: 2, Rules: `{"Most":512}`}),
+	sent(LogEntries{First: 12, Edge: []Hash{aHash}, Entries: []LogEntry{{At: noon, From: "agent/oslo", Seq: 7, Round: 9, Salt: aHash, Leaf: aHash}, {At: noon}}}),
+	sent(Openings{Size: 1064, Entries: []Opening{{Index: 12, At: noon, From: "agent/oslo", Seq: 7, Round: 9, Salt: aHash, Path: []Hash{aHash}}}, Links: []LogLink{{Old: 12, New: 1064, Path: []Hash{aHash}}}}),
 }
 
 // newer are messages of a later release that speaks the same version.
@@ -143,6 +151,12 @@ var grown = []struct {
 	file string
 	sent Message
 }{
+	{"accept-signed", func() Message {
+		m := sent(Accept{Job: "philly-17", Epoch: 3, Start: noon.Add(time.Hour)})
+		digest, _ := m.Digest()
+		m.Signature = &Signature{Value: [64]byte{1, 2, 3}, Digest: digest}
+		return m
+	}()},
 	{"started-where", sent(Started{Job: "philly-17", Epoch: 3, Node: "n1", Devices: []int{2, 3}})},
 	{"drain-reason", sent(Drain{Site: "oslo", By: "ada", Why: "new switches", Until: noon.Add(time.Hour)})},
 	{"condition-revoked", sent(SiteCondition{Site: "oslo", State: SiteRevoked, Since: noon, Why: Reason{Code: KeysRevoked, Note: "laptop stolen"}, By: "ada"})},
@@ -313,7 +327,7 @@ func TestGoldenMessagesOfOtherVersionsAreRefused(t *testing.T) {
 }
 
 func TestJSONIsForPeople(t *testing.T) {
-	text, err := MessageJSON(Message{Current, noon, Coordinator, 7, "", Launch{Job: Job{ID: "a", Arrival: noon, Run: time.Minute}, Devices: []int{1}, Run: time.Hour}})
+	text, err := MessageJSON(Message{Current, noon, Coordinator, 7, "", Launch{Job: Job{ID: "a", Arrival: noon, Run: time.Minute}, Devices: []int{1}, Run: time.Hour}, nil})
 	want := `{"kind":"launch","at":"2022-04-13T12:00:00Z","from":"coordinator","seq":7,"to":"all","version":3,"body":` +
 		`{"job":{"id":"a","arrival":"2022-04-13T12:00:00Z","run":"1m0s","deadline":"never"},"epoch":0,"node":"","devices":[1],"run":"1h0m0s","power":0}}`
 	if err != nil || string(text) != want {

@@ -77,6 +77,8 @@ type Message struct {
 	Seq     uint64 // counts From's messages, from 1 in its first incarnation: see Sender
 	To      Party
 	Body    Body
+
+	Signature *Signature // of From; nil: none
 }
 
 // KindName returns the kind of m as it is encoded, such as "offer" for Bids.

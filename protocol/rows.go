@@ -124,6 +124,22 @@ func walkInts[T ~int | ~int64](c *rowCursor, p *[]T) {
 	}
 }
 
+// walkNames visits a column that is a list of strings.
+func walkNames[T ~string](c *rowCursor, p *[]T) {
+	switch {
+	case c.w.writing:
+		c.w.putCount(len(*p), 0x90)
+		for _, s := range *p {
+			c.w.putText(string(s))
+		}
+	case c.hasMoreColumns():
+		*p = allocateList[T](c.w, c.w.readListHead())
+		for i := range *p {
+			(*p)[i] = T(c.w.readText())
+		}
+	}
+}
+
 // readInts fills all with the integers that follow. Offers hold hundreds of them, so the position
 // stays in a register and the common forms are read here; readInt reads the others, and whatever is
 // no integer or is cut off.
