@@ -2,9 +2,9 @@ package protocol
 
 //lint:file-ignore U1000 msgpack reads the field _msgpack by reflection: a struct with it is written as an array.
 
-// LogKeeper is the sender of what only a coordinator's log holds: LogBegin, LogEntries and
+// LogWriter is the sender of what only a coordinator's log holds: LogBegin, LogEntries and
 // Openings. It is never on a bus.
-const LogKeeper Party = "notary"
+const LogWriter Party = "notary"
 
 // Messages about the coordinator's log, a Merkle tree over all that the market heard and said:
 // see docs/proof.md.

@@ -23,6 +23,7 @@ var plan = []line{
 	{"internal/nearest", pure, "", "", "the names that a mistyped one was meant as; callers know which names there are"},
 	{"internal/yamlschema", shell, "internal/nearest", "go.yaml.in/yaml/v3 github.com/santhosh-tekuri/jsonschema/v6 github.com/santhosh-tekuri/jsonschema/v6/kind", "reads YAML files against a schema; callers interpret the values"},
 	{"protocol", pure, "", "github.com/vmihailenco/msgpack/v5 sync unsafe", "the messages and their encoding; buffers are pooled, and short strings are decoded without a copy"},
+	{"protocol/proof", pure, "protocol", "github.com/nats-io/nkeys golang.org/x/mod/sumdb/tlog golang.org/x/mod/sumdb/note", "entries, tree, signed heads and proofs of the coordinator's log; it knows neither market nor files"},
 	{"internal/jobfile", shell, "internal/yamlschema protocol", "", "reads a job as people write it; callers know which sites and GPU models there are"},
 	{"internal/servicefile", shell, "internal/jobfile internal/yamlschema protocol", "go.yaml.in/yaml/v3", "reads a service as people write it; callers know which sites and GPU models there are"},
 	{"internal/propagation", shell, "internal/nearest internal/servicefile internal/yamlschema", "go.yaml.in/yaml/v3", "reads the propagation policies of Karmada and ACK One, and what they select, as services"},
@@ -157,7 +158,7 @@ var plan = []line{
 // folders) may import, so that a library can be replaced in one place. A package that is
 // named here need not exist yet.
 var doors = []struct{ library, door, why string }{
-	{"github.com/nats-io/", "bus/natsbus bus/eventlog lab/natsfloor", "a party sends and receives through a bus.Conn"},
+	{"github.com/nats-io/", "bus/natsbus bus/eventlog lab/natsfloor protocol/proof", "a party sends and receives through a bus.Conn"},
 	{"github.com/prometheus/", "bus/telemetry", "metrics and their names are defined in one place"},
 	{"go.opentelemetry.io/", "bus/telemetry", "one place defines the trace of a job, whichever party reports it"},
 	{"github.com/vmihailenco/msgpack/", "protocol", "the wire format is defined in one place"},
