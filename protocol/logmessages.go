@@ -47,6 +47,7 @@ type (
 		First   uint64     `msgpack:"n"`
 		Edge    []Hash     `msgpack:"ed,omitempty"`
 		Entries []LogEntry `msgpack:"e,omitempty"`
+		Head    bool       `msgpack:"h,omitempty"` // a head was signed after the last of them
 	}
 
 	// A LogEntry is one entry: the message From and Seq name, heard or said At by the coordinator's

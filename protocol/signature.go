@@ -15,8 +15,8 @@ type Signature struct {
 	Digest [sha256.Size]byte // of the signed message: see [Message.Digest]
 }
 
-// signatureSize is the encoded size of the key "sg" with its value.
-const signatureSize = 3 + 2 + 64
+// SignatureSize is the encoded size, in bytes, of the key "sg" with its value.
+const SignatureSize = 3 + 2 + 64
 
 // Digest returns the SHA-256 of m as its sender encoded it, without the signature. A signed message
 // that was decoded keeps the digest of the bytes that came, which may have fields that this program

@@ -26,7 +26,7 @@ func TestASignatureIsOfTheMessageAsItWasSent(t *testing.T) {
 			seen = bytes.Clone(digest)
 			return markAs(7)(nil)
 		})
-		if err != nil || len(signed) != len(plain)+signatureSize {
+		if err != nil || len(signed) != len(plain)+SignatureSize {
 			t.Fatalf("%v: %d bytes, and %d without the signature", err, len(signed), len(plain))
 		}
 		got, err := Decode(signed)
@@ -74,7 +74,7 @@ func TestABadSignatureIsRefused(t *testing.T) {
 	if _, err := Decode(short); err == nil || bytes.Equal(short, signed) {
 		t.Error("a signature of 63 bytes is read")
 	}
-	twice := append(bytes.Clone(signed), signed[1:1+signatureSize]...)
+	twice := append(bytes.Clone(signed), signed[1:1+SignatureSize]...)
 	twice[0]++
 	if _, err := Decode(twice); err == nil {
 		t.Error("two signatures are read")

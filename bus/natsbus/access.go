@@ -1,6 +1,7 @@
 package natsbus
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -171,10 +172,15 @@ func isOwnerOnly(mode fs.FileMode, ours bool) bool {
 // Open returns a Bus over the server that a names. All parties that connect to it use
 // the same key, so the server must let that key send as each of them: a site's
 // key sends as its agent, executor and signal source. The files are read at each
-// Connect, so that a rotated key takes effect.
+// Connect, so that a rotated key takes effect. With the same key a party signs what it says to the
+// coordinator that binds it: see [protocol.Message.IsBinding].
 func Open(a Access) (*Bus, error) {
 	if err := a.Validate(); err != nil {
 		return nil, err
 	}
-	return Dial(a.URL, func(protocol.Party) ([]nats.Option, error) { return a.ConnectOptions() }), nil
+	h := Dial(a.URL, func(protocol.Party) ([]nats.Option, error) { return a.ConnectOptions() })
+	if file := cmp.Or(a.Seed, a.Creds); file != "" {
+		h.key = func() (signFunc, error) { return readSigningKey(file) }
+	}
+	return h, nil
 }

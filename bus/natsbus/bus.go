@@ -35,6 +35,7 @@ type Bus struct {
 
 	url   string
 	login func(protocol.Party) ([]nats.Option, error)
+	key   func() (signFunc, error) // with which a connection signs what binds; nil: it signs nothing
 	count [numDropReasons]atomic.Uint64
 
 	drops     dropCounter
@@ -102,6 +103,11 @@ func (h *Bus) connect(ctx context.Context, who protocol.Party, subjects []string
 		pending = 1 << 16
 	}
 	p := newNatsConn(h, who, pending)
+	if h.key != nil {
+		if p.sign, err = h.key(); err != nil {
+			return nil, fmt.Errorf("natsbus: connect as %s: %w", who, err)
+		}
+	}
 	options := append([]nats.Option{
 		nats.Name("gridbid " + string(who)),
 		nats.NoReconnect(), // messages sent meanwhile would be lost without notice
@@ -155,7 +161,7 @@ func isHarmlessError(err error) bool { return errors.Is(err, nats.ErrBadHeaderMs
 
 // MaxMessageBytes returns the largest encoded message, in bytes, that reaches the
 // Bus's parties from senders whose servers have the given payload limits: the
-// least of these limits and Limits.Size, minus room for the headers of a trace.
+// least of these limits and Limits.Size, minus room for the headers of a trace and a signature.
 // A payload of 0 is not known and does not count.
 func (h *Bus) MaxMessageBytes(payloads ...int) int {
 	most := protocol.MaxMessage
@@ -167,7 +173,7 @@ func (h *Bus) MaxMessageBytes(payloads ...int) int {
 			most = min(most, n)
 		}
 	}
-	return most - maxHeaderBytes
+	return most - maxHeaderBytes - protocol.SignatureSize
 }
 
 // CheckConnected returns an error while no party is connected.

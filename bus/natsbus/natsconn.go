@@ -20,6 +20,7 @@ type natsConn struct {
 	conn            *nats.Conn
 	raw             chan *nats.Msg // one channel for all subjects, so that their order is kept
 	messages        chan protocol.Message
+	sign            signFunc    // nil: nothing is signed
 	stopContextHook func() bool // stops the callback on the end of ctx
 
 	sendMu sync.Mutex
@@ -155,7 +156,11 @@ func (p *natsConn) Send(ctx context.Context, ms ...protocol.Message) error {
 		default:
 		}
 		var err error
-		if p.buf, err = protocol.AppendEncode(p.buf[:0], m); err != nil {
+		var sign signFunc
+		if m.To == protocol.Coordinator && m.IsBinding() {
+			sign = p.sign
+		}
+		if p.buf, err = protocol.AppendSigned(p.buf[:0], m, sign); err != nil {
 			return err
 		}
 		msg := &nats.Msg{Subject: subjectOf(m), Data: p.buf}

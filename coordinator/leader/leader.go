@@ -20,6 +20,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/api"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/notary"
 	"github.com/gridbid/gridbid/coordinator/snapshot"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -54,6 +55,8 @@ type Config struct {
 	OnRestore func(events []protocol.Message)
 	// OnCounts is called with the market's number of refusals by reason; nil: no call.
 	OnCounts func(map[string]int)
+	// Notary says how the coordinator keeps a log that others can check; nil: it keeps none.
+	Notary *notary.Config
 }
 
 // An InputRecorder records everything that a coordinator's decisions depend on, and the
@@ -134,14 +137,20 @@ func runTerm(outer context.Context, cfg Config) error {
 	if cfg.Market.MaxOfferBytes == 0 {
 		cfg.Market.MaxOfferBytes = cfg.Bus.MaxMessageBytes(b.MaxPayload(), cfg.SitePayload)
 	}
-	m := market.New(cfg.Market, cfg.Rule())
+	k, err := cfg.newLedMarket()
+	if err != nil {
+		return err
+	}
+	m := k.market
 	cfg.API.SetClock(cfg.Clock)
 	cfg.API.ResetStatus()
 	// Restore market and API from the events of earlier terms.
 	var events []protocol.Message
 	t, err := b.BeginTerm(outer, func(f protocol.Message) error {
+		if err := k.restore(f); err != nil || f.From == protocol.LogWriter {
+			return err
+		}
 		events = append(events, f)
-		m.Restore(f)
 		cfg.API.Restore(f)
 		return nil
 	})
@@ -156,10 +165,11 @@ func runTerm(outer context.Context, cfg Config) error {
 	cfg.OnRestore(events)
 	events = nil // freed: a long log takes much memory
 	defer t.EndTerm()
-	m.BeginIncarnation(t.Incarnation())
+	k.beginIncarnation(t.Incarnation())
 	if err := cfg.Recorder.BeginIncarnation(cfg.Clock.Now(), t.Incarnation(), steps, cfg.Market); err != nil {
 		return err
 	}
+	k.recordEdge(cfg.Clock.Now(), cfg.Recorder)
 
 	// The loop ends with the term: without the lease another coordinator may lead.
 	ctx, cancel := context.WithCancelCause(outer)
@@ -190,13 +200,13 @@ func runTerm(outer context.Context, cfg Config) error {
 	cfg.API.AnswerQuotesBy(evaluateQuoteBy(m))
 	cfg.API.StartLeading(t.Incarnation())
 	beside.Go(func() { cfg.API.WatchSites(ctx, t.Incarnation(), m.Suspects, cfg.Log) })
-	loop := bus.Loop{Clock: cfg.Clock, Intercept: cfg.API.ReceiveFromSite, Persist: t.AppendEvents, LocalRequests: cfg.API.LocalRequests(), OnInput: cfg.OnInput, Persisted: cfg.Recorder.RecordInput, OnSent: func(received, sent []protocol.Message) {
+	loop := bus.Loop{Clock: cfg.Clock, Intercept: cfg.API.ReceiveFromSite, Persist: k.recordingPersist(t, cfg.Recorder), LocalRequests: cfg.API.LocalRequests(), OnInput: cfg.OnInput, Persisted: cfg.Recorder.RecordInput, OnSent: func(received, sent []protocol.Message) {
 		cfg.publishSent(received, sent)
 		if cfg.OnCounts != nil {
 			cfg.OnCounts(m.RefusalCounts())
 		}
 	}}
-	if err := loop.Run(ctx, conn, m); err != nil {
+	if err := loop.Run(ctx, conn, k.machine()); err != nil {
 		return fmt.Errorf("leader: %w", err)
 	}
 	return nil

@@ -32,7 +32,7 @@ func (k *Market) handleSubmit(now protocol.Time, m protocol.Message, s protocol.
 		s.Job, why.Note = k.withClass(j)
 	}
 	l := k.createLot(max(now, j.Arrival), m.From, s)
-	m.Body = s
+	m.Body, m.Signature = s, nil // with the class that the market found, it is not what was signed
 	k.recordEvent(m)
 	switch {
 	case why.Note != "":

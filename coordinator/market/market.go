@@ -315,6 +315,12 @@ func (k *Market) stepJobs(now protocol.Time, m protocol.Message) []protocol.Mess
 	return nil
 }
 
+// NewMessage returns a message of the coordinator that the market has no part in, numbered after those
+// that it sent. It is not an event.
+func (k *Market) NewMessage(now protocol.Time, to protocol.Party, b protocol.Body) protocol.Message {
+	return k.sender.NewMessage(now, to, b)
+}
+
 // sendAndRecord numbers a message, and records it as an event if the market's state depends on it
 // (see Restore).
 func (k *Market) sendAndRecord(now protocol.Time, to protocol.Party, b protocol.Body) protocol.Message {

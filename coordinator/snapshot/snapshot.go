@@ -30,6 +30,7 @@ import (
 type Snapshot struct {
 	remember time.Duration // how long the id of an ended job stays known
 	next     int           // number of the last event added
+	log      logSnapshot
 
 	rounds        uint64                                // the highest round seen
 	accounts      map[accounts.Account]protocol.Balance // sums over dropped settlements
@@ -91,10 +92,13 @@ func New(remember time.Duration) *Snapshot {
 // AddEvent adds the next event of the log. Events must come in the order of the log.
 func (s *Snapshot) AddEvent(m protocol.Message) {
 	s.next++
-	if m.From != protocol.Coordinator && m.From != protocol.SnapshotSource {
+	if m.From != protocol.Coordinator && m.From != protocol.SnapshotSource && m.From != protocol.LogWriter {
 		s.highestSeq[m.From] = max(s.highestSeq[m.From], m.Seq)
 	}
 	switch b := m.Body.(type) {
+	case protocol.LogEntries:
+		s.log.addEntries(m, b)
+	case protocol.LogBegin: // of an incarnation that has ended
 	case protocol.Snapshot:
 		s.mergeSnapshot(b)
 	case protocol.RegisterSite:
@@ -349,6 +353,7 @@ func (s *Snapshot) SnapshotMessages(last uint64) (all []protocol.Message) {
 		}
 	}
 	all = append(all, s.policy...)
+	all = append(all, s.log.messages()...)
 	for i, b := range s.snapshotBodies() {
 		// Sequence numbers between those of two events in the log.
 		all = append(all, protocol.Message{

@@ -77,7 +77,8 @@ var plan = []line{
 	{"coordinator/policy", pure, "protocol protocol/quota explain/format", "", "operators' rules, and the language in which they are written"},
 	{"coordinator/services", pure, "protocol coordinator/division", "", "divides services among sites by their bids: the part of the market's state machine that is about services"},
 	{"coordinator/market", pure, "internal/nearest protocol coordinator/auction coordinator/accounts coordinator/policy coordinator/services protocol/quota explain/format", "", "the coordinator's state machine"},
-	{"coordinator/snapshot", pure, "protocol coordinator/accounts coordinator/market", "", "compacts events, so that a restart reads few"},
+	{"coordinator/notary", pure, "protocol protocol/proof coordinator/auction coordinator/market", "golang.org/x/mod/sumdb/note", "keeps the log of a live coordinator, and signs its heads; it decides nothing"},
+	{"coordinator/snapshot", pure, "protocol protocol/proof coordinator/notary coordinator/accounts coordinator/market", "", "compacts events, so that a restart reads few"},
 	{"explain/counterfactual", pure, "protocol coordinator/auction coordinator/market coordinator/accounts", "", "clears recorded rounds once more under changed conditions, by stepping a market over its ledger"},
 	{"history", pure, "protocol", "", "the one fold of the message stream; it reads messages only, so it reads any ledger"},
 	{"history/tables", shell, "internal/printer protocol history", "github.com/parquet-go/parquet-go", "a run's jobs, sites, bids, rounds and signals as tables, in CSV, JSON and Parquet; they are views of history"},
@@ -106,7 +107,7 @@ var plan = []line{
 
 	{"coordinator/jobstatus", pure, "protocol history", "", "the status of jobs and sites, as a view of a live history"},
 	{"coordinator/api", shell, "internal/jobfile internal/servicefile internal/nearest protocol coordinator/rights bus bus/telemetry history coordinator/jobstatus coordinator/liveness coordinator/policy protocol/quota", "github.com/google/jsonschema-go/jsonschema", "the coordinator's HTTP API; it decides nothing"},
-	{"coordinator/leader", shell, "protocol bus bus/natsbus bus/eventlog coordinator/auction coordinator/market coordinator/snapshot coordinator/api", "", "elects a leader and runs the market on its event log"},
+	{"coordinator/leader", shell, "protocol bus bus/natsbus bus/eventlog coordinator/auction coordinator/market coordinator/notary coordinator/snapshot coordinator/api", "", "elects a leader and runs the market on its event log"},
 	{"cluster-agent/runtime", shell, "protocol bus bus/membus bus/wal agents agents/capacity agents/fgd agents/forecast agents/power agents/terms", "", "builds and runs the parties of a site with their event logs; the caller passes executor and signals in"},
 	{"cluster-agent/program", shell, "internal/yamlschema internal/daemon protocol bus/natsbus bus/telemetry agents/capacity agents/forecast agents/power cluster-agent/runtime cluster-agent/signals agents/terms", "", "configuration and process of the binaries that run one site; they choose its executor"},
 	{"cluster-agent/kubesite", shell, "protocol bus cluster-agent/kube cluster-agent/kube/executor cluster-agent/kube/queue cluster-agent/runtime", "", "builds a site whose executor is a Kubernetes cluster"},
