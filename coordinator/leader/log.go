@@ -28,8 +28,10 @@ func (cfg Config) newLedMarket() (ledMarket, error) {
 	if err != nil {
 		return ledMarket{}, fmt.Errorf("leader: encode the market's settings: %w", err)
 	}
-	n := notary.New(*cfg.Notary, cfg.Market, string(rules), cfg.Rule())
-	return ledMarket{n.Market(), n}, nil
+	n := notary.New(*cfg.Notary, string(rules))
+	m := market.New(cfg.Market, n.ObserveRule(cfg.Rule()))
+	n.Surround(m)
+	return ledMarket{m, n}, nil
 }
 
 // machine returns what the loop steps.

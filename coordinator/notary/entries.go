@@ -99,8 +99,8 @@ type siteClearing struct {
 	read protocol.SiteClearing
 }
 
-// observeRule returns a rule that decides as the given one, and notes what it reads.
-func (n *Notary) observeRule(rule auction.ClearingRule) auction.ClearingRule {
+// ObserveRule returns a rule that decides as the given one. What it reads of a site is told to the site.
+func (n *Notary) ObserveRule(rule auction.ClearingRule) auction.ClearingRule {
 	o := observedRule{rule, n}
 	if c, ok := rule.(interface{ Clone() *auction.Auction }); ok {
 		return observedAuction{o, c.Clone}

@@ -20,8 +20,6 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"github.com/gridbid/gridbid/coordinator/auction"
-	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/protocol/proof"
 )
@@ -36,11 +34,22 @@ type Config struct {
 	HeadEvery time.Duration // default 1m
 }
 
+// A Market is the machine inside: coordinator/market's.
+type Market interface {
+	Step(now protocol.Time, m protocol.Message) []protocol.Message
+	Tick(now protocol.Time) []protocol.Message
+	Due() protocol.Time
+	Events() []protocol.Message
+	Restore(protocol.Message)
+	BeginIncarnation(incarnation uint32)
+	NewMessage(now protocol.Time, to protocol.Party, b protocol.Body) protocol.Message
+}
+
 // A Notary is a market with its log, and a bus.EventSourced machine.
 type Notary struct {
 	cfg    Config
 	rules  string // the market's settings as JSON
-	market *market.Market
+	market Market
 	sender protocol.Sender
 
 	tree      proof.Tree
@@ -55,22 +64,21 @@ type Notary struct {
 	forged  int
 }
 
-// New returns the notary of a market that decides by a rule and has the settings cfg. Settings are
-// logged as rules, their JSON.
-func New(cfg Config, settings market.Config, rules string, rule auction.ClearingRule) *Notary {
+// New returns a notary without a market. Rules are the market's settings as JSON, which it logs. The
+// caller makes a market whose rule is observed (see [Notary.ObserveRule]), and passes it to Surround
+// before anything else.
+func New(cfg Config, rules string) *Notary {
 	if cfg.HeadEvery == 0 {
 		cfg.HeadEvery = time.Minute
 	}
 	if cfg.Keys == nil {
 		cfg.Keys = func(protocol.Party) []string { return nil }
 	}
-	n := &Notary{cfg: cfg, rules: rules, sender: protocol.Sender{Party: protocol.LogWriter}}
-	n.market = market.New(settings, n.observeRule(rule))
-	return n
+	return &Notary{cfg: cfg, rules: rules, sender: protocol.Sender{Party: protocol.LogWriter}}
 }
 
-// Market returns the market inside. Only the notary may step it.
-func (n *Notary) Market() *market.Market { return n.market }
+// Surround sets the market. Only the notary may step it from then on.
+func (n *Notary) Surround(m Market) { n.market = m }
 
 // ForgedMessages returns how many messages were refused because their sender has keys and signed
 // with none of them.

@@ -1,0 +1,37 @@
+package lies_test
+
+import (
+	"flag"
+	"testing"
+)
+
+var honestRounds = flag.Uint64("rounds", 400, "rounds of honest hubs that must verify")
+
+// Whatever happens in an honest federation, restarts included, no reader finds anything.
+func TestHonestRoundsVerify(t *testing.T) {
+	const each = 25
+	rounds, entries := 0, 0
+	for seed := uint64(0); seed*each < *honestRounds; seed++ {
+		w := newWorld(t, seed, nil)
+		w.restarts = seed%2 == 1
+		w.play(each)
+		for _, r := range []struct {
+			who    string
+			report func() (findings int)
+		}{
+			{"bern", func() int { return said(t, seed, "bern", w.readSite("bern")) }},
+			{"oslo", func() int { return said(t, seed, "oslo", w.readSite("oslo")) }},
+			{"the tenant", func() int { return said(t, seed, "the tenant", w.readTenant()) }},
+		} {
+			if r.report() > 0 {
+				t.FailNow()
+			}
+		}
+		a := w.readAuditor()
+		if said(t, seed, "the auditor", a) > 0 || a.Rounds < 20 || a.Entries < 200 || a.Heads < 10 {
+			t.Fatalf("world %d: %d rounds were run again, %d entries, %d heads", seed, a.Rounds, a.Entries, a.Heads)
+		}
+		rounds, entries = rounds+a.Rounds, entries+a.Entries
+	}
+	t.Logf("%d rounds, %d entries", rounds, entries)
+}

@@ -1,0 +1,92 @@
+package verify
+
+import (
+	"fmt"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Check is the name of one thing that is verified; docs/proof.md explains each.
+type Check string
+
+// The checks. Those of parties are made from what a party holds, those of the auditor from a record.
+const (
+	Signature   Check = "signature"   // what binds a party is signed with its key
+	OwnCopy     Check = "own-copy"    // what the log says that I said is what I said
+	Order       Check = "order"       // what I said stands in the order in which I said it
+	Inclusion   Check = "inclusion"   // an entry, or what a receipt promises, is in the log
+	Told        Check = "told"        // what I was told is what the log says
+	Consistency Check = "consistency" // a log is the beginning of each later one
+	SplitView   Check = "split-view"  // all sites were shown one log
+	HeadCheck   Check = "head"        // a head is signed, and is that of the entries
+	Awarded     Check = "award"       // an award is one of my bids
+	Trusted     Check = "trust"       // the trust factor follows from my settlements
+	Capacity    Check = "capacity"    // a clearing read the capacity that I stated
+	Prices      Check = "prices"      // a call carries the shadow prices that the clearing before left
+	Settled     Check = "settlement"  // a settlement counts what I reported, against what I bid
+	Payment     Check = "payment"     // a payment follows the rule in force
+	Payer       Check = "payer"       // who pays is whose job it was, or who had it stopped
+	PolicyCheck Check = "policy"      // a policy is in force from where it stands in the log
+
+	EntryCheck Check = "entry"      // the record has what the log commits to, without gaps
+	CallSet    Check = "call-set"   // each called job is awarded, deferred or rejected
+	Clearing   Check = "clearing"   // the bids lead to these awards
+	Bound      Check = "bound"      // the certificate is that of the round
+	Preemption Check = "preemption" // the runs that were stopped are those to stop
+	Replay     Check = "replay"     // the market says this by its rules
+)
+
+// A Finding is one thing that does not agree.
+type Finding struct {
+	Check Check
+	Index uint64 // of the entry in the log; NoIndex: of none
+	Text  string
+}
+
+// NoIndex is the Index of a finding that is about no entry.
+const NoIndex = 1<<64 - 1
+
+// String returns the finding as one line.
+func (f Finding) String() string {
+	if f.Index == NoIndex {
+		return fmt.Sprintf("%s: %s", f.Check, f.Text)
+	}
+	return fmt.Sprintf("%s: entry %d: %s", f.Check, f.Index, f.Text)
+}
+
+// A Report is the outcome of a verification.
+type Report struct {
+	Findings []Finding
+	Notes    []string // what could not be judged, and why
+	Entries  int      // entries of the log that were checked
+	Heads    int      // heads that were checked
+	Receipts int
+	Rounds   int // that were run again
+	Size     uint64
+}
+
+// Has reports whether a check found something.
+func (r *Report) Has(c Check) bool {
+	for _, f := range r.Findings {
+		if f.Check == c {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Report) add(c Check, index uint64, format string, args ...any) {
+	r.Findings = append(r.Findings, Finding{c, index, fmt.Sprintf(format, args...)})
+}
+
+func (r *Report) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// A messageID names a message.
+type messageID struct {
+	from protocol.Party
+	seq  uint64
+}
+
+func idOf(m protocol.Message) messageID { return messageID{m.From, m.Seq} }
