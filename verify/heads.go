@@ -37,24 +37,47 @@ func (r *Report) headsIn(key note.Verifier, by string, all []protocol.Message) (
 }
 
 // checkHeads checks that all heads are of one log: those of one size are equal, and each is proved
-// to be the beginning of the next.
-func (r *Report) checkHeads(heads []seenHead, links []protocol.LogLink) {
+// to be the beginning of the next. What somebody else was shown is compared with what the reader was.
+func (r *Report) checkHeads(own, others []seenHead, links []protocol.LogLink) {
+	r.Heads = len(own) + len(others)
+	r.checkChain(Consistency, own, links, func(seenHead) bool { return false })
+	mine := make(map[proof.Head]bool)
+	for _, h := range own {
+		mine[h.Head] = true
+	}
+	r.checkChain(SplitView, slices.Concat(own, others), links, func(h seenHead) bool { return mine[h.Head] })
+}
+
+// checkChain compares each head with the one before it, unless both are known to be of one log.
+func (r *Report) checkChain(c Check, heads []seenHead, links []protocol.LogLink, known func(seenHead) bool) {
+	heads = slices.Clone(heads)
 	slices.SortStableFunc(heads, func(x, y seenHead) int { return cmp.Compare(x.Size, y.Size) })
-	r.Heads = len(heads)
 	for i := 1; i < len(heads); i++ {
 		was, is := heads[i-1], heads[i]
-		check, whose := Consistency, "you were shown"
-		if was.by != is.by {
-			check, whose = SplitView, "you and site "+cmp.Or(was.by, is.by)+" were shown"
-		}
 		switch {
-		case was.Head == is.Head:
+		case was.Head == is.Head || known(was) && known(is):
 		case was.Size == is.Size:
-			r.add(check, NoIndex, "%s two logs of %d entries with different roots: keep both heads, they prove it", whose, is.Size)
+			r.add(c, NoIndex, "%s: two logs of %d entries have different roots: keep both heads, they prove it", nameReaders(was, is), is.Size)
 		case !provedBy(links, was.Head, is.Head):
-			r.add(check, NoIndex, "nothing proves that the log of %d entries that %s is the beginning of that of %d", was.Size, whose, is.Size)
+			r.add(c, NoIndex, "%s: nothing proves that the log of %d entries is the beginning of that of %d", nameReaders(was, is), was.Size, is.Size)
 		}
 	}
+}
+
+// nameReaders says who was shown two heads.
+func nameReaders(x, y seenHead) string {
+	if x.by == y.by {
+		return "shown to " + nameReader(x.by)
+	}
+	return "shown to " + nameReader(x.by) + " and to " + nameReader(y.by)
+}
+
+// nameReader names a site, or the reader.
+func nameReader(site string) string {
+	if site == "" {
+		return "you"
+	}
+	return "site " + site
 }
 
 // provedBy reports whether one of the links proves that one head's log is the beginning of another's.

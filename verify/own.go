@@ -105,7 +105,7 @@ func (r *partyReader) checkTold() {
 	for _, e := range r.entries {
 		until = max(until, e.At)
 		if e.From == protocol.Coordinator && e.m.At != e.At {
-			c := Told
+			c := Delivered
 			if _, ok := e.m.Body.(protocol.Policy); ok {
 				c = PolicyCheck
 			}
@@ -120,9 +120,9 @@ func (r *partyReader) checkTold() {
 		switch {
 		case !ok && m.To == "" && r.Party.SiteName() == "": // others' affairs
 		case !ok:
-			r.add(Told, NoIndex, "%s %d that you were told at %s is not in the log", m.KindName(), m.Seq, m.At)
+			r.add(Delivered, NoIndex, "%s %d that you were told at %s is not in the log", m.KindName(), m.Seq, m.At)
 		case !sameMessage(m, e.m):
-			r.add(Told, e.Index, "%s %d is not what you were told", m.KindName(), m.Seq)
+			r.add(Delivered, e.Index, "%s %d is not what you were told", m.KindName(), m.Seq)
 		}
 	}
 }

@@ -77,11 +77,12 @@ func (r *partyReader) readHeads(openings []protocol.Openings) {
 	for _, o := range openings {
 		links = append(links, o.Links...)
 	}
+	var others []seenHead
 	for _, site := range sortedKeys(r.Others) {
 		more, moreLinks := r.headsIn(r.Log, site, r.Others[site])
-		heads, links = append(heads, more...), append(links, moreLinks...)
+		others, links = append(others, more...), append(links, moreLinks...)
 	}
-	r.checkHeads(heads, links)
+	r.checkHeads(heads, others, links)
 	if len(r.heads) == 0 {
 		r.note("you hold no head of the log: what the coordinator shows is compared with nothing")
 	}

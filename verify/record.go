@@ -134,11 +134,12 @@ func (a *auditor) checkRecordHeads() {
 			a.add(HeadCheck, NoIndex, "the head of %d entries is not that of the record's entries", h.Size)
 		}
 	}
+	var others []seenHead
 	for _, site := range sortedKeys(a.Others) {
 		more, moreLinks := a.headsIn(a.Log, site, a.Others[site])
-		heads, links = append(heads, more...), append(links, moreLinks...)
+		others, links = append(others, more...), append(links, moreLinks...)
 	}
-	a.checkHeads(heads, links)
+	a.checkHeads(heads, others, links)
 }
 
 // checkSignatures checks the signature of all that binds a party with keys, and counts the rest.

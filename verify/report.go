@@ -15,7 +15,7 @@ const (
 	OwnCopy     Check = "own-copy"    // what the log says that I said is what I said
 	Order       Check = "order"       // what I said stands in the order in which I said it
 	Inclusion   Check = "inclusion"   // an entry, or what a receipt promises, is in the log
-	Told        Check = "told"        // what I was told is what the log says
+	Delivered   Check = "told"        // what I was told is what the log says
 	Consistency Check = "consistency" // a log is the beginning of each later one
 	SplitView   Check = "split-view"  // all sites were shown one log
 	HeadCheck   Check = "head"        // a head is signed, and is that of the entries

@@ -64,6 +64,7 @@ type logRecord struct {
 	heads    []uint64 // sizes, in order
 	tree     proof.Tree
 	messages map[messageID]protocol.Message
+	submits  []protocol.Message
 }
 
 // readLog collects the log of a record. Entries that come twice, as after a restart, are read once.
@@ -76,6 +77,9 @@ func readLog(record []protocol.Message) (*logRecord, error) {
 			id := messageID{m.From, m.Seq}
 			if _, known := r.messages[id]; !known {
 				r.messages[id] = m
+				if _, ok := m.Body.(protocol.Submit); ok {
+					r.submits = append(r.submits, m)
+				}
 			}
 			continue
 		}
@@ -112,7 +116,7 @@ func (r *logRecord) lastHead() uint64 {
 // jobsOf returns the jobs that a reader submitted, or that are of its tenant.
 func (r *logRecord) jobsOf(who Reader) map[protocol.JobID]bool {
 	jobs := make(map[protocol.JobID]bool)
-	for _, m := range r.messages {
+	for _, m := range r.submits {
 		if b, ok := m.Body.(protocol.Submit); ok && (m.From == who.Party || who.Tenant != "" && b.Job.Tenant == who.Tenant) {
 			jobs[b.Job.ID] = true
 		}

@@ -20,6 +20,7 @@ var folds = []struct{ pkg, why string }{
 	{"coordinator/market", "decides, and recovers from its own events"},
 	{"coordinator/snapshot", "compacts the events from which a market recovers"},
 	{"explain/counterfactual", "compares what a market decides with what was decided; it keeps nothing"},
+	{"verify", "judges the log of a coordinator, and must not share a fault with what answers questions about it"},
 	{"bus/telemetry", "counts and traces in both binaries, and must not share a fault with what it watches"},
 	{"lab/*", "measures and attacks the product, and must not share a fault with it"},
 	{"agents", "acts on the messages it receives"},

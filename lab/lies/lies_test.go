@@ -11,11 +11,11 @@ import (
 
 // A lie is one thing that a hub does wrong, with who finds it and how. Nil hooks leave all as it is.
 type lie struct {
-	number   int
-	name     string
-	reader   string
-	check    verify.Check
-	noQuotas bool
+	number int
+	name   string
+	reader string
+	check  verify.Check
+	quotas bool // the world must have quotas
 
 	input    func(w *world, m protocol.Message) []protocol.Message                                      // what the hub takes in its place
 	market   func(w *world, m protocol.Message) protocol.Message                                        // what the market takes of what was logged

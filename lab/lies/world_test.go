@@ -1,7 +1,6 @@
 package lies_test
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -11,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nkeys"
 	"golang.org/x/mod/sumdb/note"
 
+	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/market"
@@ -27,22 +26,17 @@ const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 
 func sortedKeys[K cmp.Ordered, V any](of map[K]V) []K { return slices.Sorted(maps.Keys(of)) }
 
-// A key is the key of a party.
-type key struct {
-	pair   nkeys.KeyPair
-	public string
-}
-
-func newKey(n byte) key {
-	pair, err := nkeys.FromRawSeed(nkeys.PrefixByteUser, bytes.Repeat([]byte{n}, 32))
+// newKey returns the key of a party.
+func newKey() proof.PartyKey {
+	seed, _, err := natsbus.NewUserKey()
 	if err != nil {
 		panic(err)
 	}
-	public, err := pair.PublicKey()
+	k, err := proof.ReadPartyKey(seed)
 	if err != nil {
 		panic(err)
 	}
-	return key{pair, public}
+	return k
 }
 
 type fixed byte
@@ -71,7 +65,7 @@ var logKey, logVerifier = func() (note.Signer, note.Verifier) {
 	return s, v
 }()
 
-var partyKeys = map[protocol.Party]key{"agent/bern": newKey(1), "agent/lyon": newKey(2), "agent/oslo": newKey(3), protocol.Submitter: newKey(4)}
+var partyKeys = map[protocol.Party]proof.PartyKey{"agent/bern": newKey(), "agent/lyon": newKey(), "agent/oslo": newKey(), protocol.Submitter: newKey()}
 
 var tenants = []string{"chem", "vision"}
 
@@ -92,6 +86,7 @@ type world struct {
 	senders  map[protocol.Party]*protocol.Sender
 	held     map[protocol.Party][]protocol.Message
 	queue    []protocol.Message // on the way to the hub
+	kept     *protocol.Message  // that a lying hub holds back
 	round    uint64
 	jobs     int
 	restarts bool
@@ -106,8 +101,8 @@ func newWorld(t testing.TB, seed uint64, lied *lie) *world {
 		w.sites[name] = &site{name: name, rand: rand.New(rand.NewPCG(seed, uint64(i))), jobs: make(map[protocol.JobID]protocol.Job), runs: make(map[protocol.JobID]run)}
 		w.send(protocol.AgentParty(name), protocol.RegisterSite{Site: name, Pools: []protocol.Pool{{Model: "V100", Nodes: 1, GPUs: siteGPUs}}})
 	}
-	quotas := []protocol.Quota{{Name: "all"}, {Name: "chem", Parent: "all", Min: 2000, Max: 6000, Weight: 1000}, {Name: "vision", Parent: "all", Min: 2000, Weight: 1000}}
-	if w.rand.IntN(2) == 0 || lied != nil && lied.noQuotas {
+	quotas := []protocol.Quota{{Name: "all", Min: 4000}, {Name: "chem", Parent: "all", Min: 2000, Max: 6000, Weight: 1000}, {Name: "vision", Parent: "all", Min: 2000, Weight: 1000}}
+	if none := w.rand.IntN(2) == 0; none && (lied == nil || !lied.quotas) {
 		quotas = nil
 	}
 	w.send(protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada", Quotas: quotas, Sentence: "classes",
@@ -164,7 +159,7 @@ func (w *world) send(who protocol.Party, b protocol.Body) {
 func signed(t testing.TB, m protocol.Message) protocol.Message {
 	var sign func([]byte) ([]byte, error)
 	if k, ok := partyKeys[m.From]; ok && m.IsBinding() {
-		sign = k.pair.Sign
+		sign = k.Sign
 	}
 	data, err := protocol.AppendSigned(nil, m, sign)
 	if err != nil {
@@ -305,7 +300,7 @@ func (w *world) readSite(name string) verify.Report {
 			others[other] = w.held[protocol.AgentParty(other)]
 		}
 	}
-	return verify.CheckParty(verify.PartyInput{Party: who, Log: logVerifier, Keys: []string{partyKeys[who].public}, Held: w.held[who], Shown: w.written(shown), Others: others})
+	return verify.CheckParty(verify.PartyInput{Party: who, Log: logVerifier, Keys: []string{partyKeys[who].Public}, Held: w.held[who], Shown: w.written(shown), Others: others})
 }
 
 // readTenant verifies as the submitter of all tenants.
@@ -314,14 +309,14 @@ func (w *world) readTenant() verify.Report {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return verify.CheckParty(verify.PartyInput{Party: protocol.Submitter, Log: logVerifier, Keys: []string{partyKeys[protocol.Submitter].public}, Held: w.held[protocol.Submitter], Shown: w.written(shown)})
+	return verify.CheckParty(verify.PartyInput{Party: protocol.Submitter, Log: logVerifier, Keys: []string{partyKeys[protocol.Submitter].Public}, Held: w.held[protocol.Submitter], Shown: w.written(shown)})
 }
 
 // readAuditor verifies as an auditor.
 func (w *world) readAuditor() verify.Report {
 	keys := make(map[protocol.Party][]string)
 	for who, k := range partyKeys {
-		keys[who] = []string{k.public}
+		keys[who] = []string{k.Public}
 	}
 	return verify.CheckRecord(verify.RecordInput{Log: logVerifier, Record: w.written(w.record), Keys: keys})
 }
