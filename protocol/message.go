@@ -157,9 +157,12 @@ type Deduplicator struct{ highest map[Party]uint64 }
 // ForgetSender makes the next message of a sender new, whatever its number.
 func (e *Deduplicator) ForgetSender(who Party) { delete(e.highest, who) }
 
+// IsDuplicate reports whether m is not new.
+func (e *Deduplicator) IsDuplicate(m Message) bool { return m.Seq <= e.highest[m.From] }
+
 // AdmitOnce reports whether m is new, and remembers it.
 func (e *Deduplicator) AdmitOnce(m Message) bool {
-	if m.Seq <= e.highest[m.From] {
+	if e.IsDuplicate(m) {
 		return false
 	}
 	if e.highest == nil {

@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"slices"
+
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -13,7 +15,7 @@ type PartyInput struct {
 	Log   note.Verifier  // the coordinator's public key
 	Keys  []string       // public keys with which the reader signs; none: it does not
 	Held  []protocol.Message
-	// Shown is what the coordinator shows: Openings, and the messages that they name.
+	// Shown is what the coordinator shows: Openings, the messages that they name, and heads.
 	Shown  []protocol.Message
 	Others map[string][]protocol.Message // what other sites hold, by site; of it only the heads are read
 }
@@ -69,7 +71,7 @@ func splitShown(all []protocol.Message) (openings []protocol.Openings, messages 
 
 // readHeads checks all heads, own ones and those of other sites.
 func (r *partyReader) readHeads(openings []protocol.Openings) {
-	heads, links := r.headsIn(r.Log, "", r.Held)
+	heads, links := r.headsIn(r.Log, "", slices.Concat(r.Held, r.Shown))
 	r.heads = make(map[uint64]proof.Head)
 	for _, h := range heads {
 		r.heads[h.Size] = h.Head
@@ -84,7 +86,7 @@ func (r *partyReader) readHeads(openings []protocol.Openings) {
 	}
 	r.checkHeads(heads, others, links)
 	if len(r.heads) == 0 {
-		r.note("you hold no head of the log: what the coordinator shows is compared with nothing")
+		r.note("there is no head of the log: what the coordinator shows is compared with nothing")
 	}
 }
 

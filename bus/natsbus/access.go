@@ -68,7 +68,7 @@ func (a Access) ConnectOptions() ([]nats.Option, error) {
 	case a.Seed != "" && a.Creds != "":
 		return nil, errors.New("natsbus: access: seed and creds are both given; keep one")
 	case a.Seed != "":
-		if err := checkKeyFileMode(a.Seed); err != nil {
+		if err := CheckKeyFileMode(a.Seed); err != nil {
 			return nil, err
 		}
 		login, err := nats.NkeyOptionFromSeed(a.Seed)
@@ -77,7 +77,7 @@ func (a Access) ConnectOptions() ([]nats.Option, error) {
 		}
 		options = append(options, login)
 	case a.Creds != "":
-		if err := checkKeyFileMode(a.Creds); err != nil {
+		if err := CheckKeyFileMode(a.Creds); err != nil {
 			return nil, err
 		}
 		options = append(options, nats.UserCredentials(a.Creds))
@@ -136,7 +136,7 @@ func (a Access) tlsConfig() (*tls.Config, error) {
 		return nil, errors.New("natsbus: access: cert and key go together; one is missing")
 	}
 	if a.Cert != "" {
-		if err := checkKeyFileMode(a.Key); err != nil {
+		if err := CheckKeyFileMode(a.Key); err != nil {
 			return nil, err
 		}
 		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
@@ -148,8 +148,8 @@ func (a Access) tlsConfig() (*tls.Config, error) {
 	return t, nil
 }
 
-// checkKeyFileMode returns an error if other users can read a key file.
-func checkKeyFileMode(file string) error {
+// CheckKeyFileMode returns an error if other users can read a key file.
+func CheckKeyFileMode(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
 		return fmt.Errorf("natsbus: access: %w", err)

@@ -28,7 +28,7 @@ type signFunc = func(digest []byte) ([]byte, error)
 
 // readSigningKey reads the key of a user from a file with its seed, or with its credentials.
 func readSigningKey(file string) (signFunc, error) {
-	if err := checkKeyFileMode(file); err != nil {
+	if err := CheckKeyFileMode(file); err != nil {
 		return nil, err
 	}
 	text, err := os.ReadFile(file)

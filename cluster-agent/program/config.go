@@ -31,6 +31,7 @@ type Config struct {
 	daemon.Settings `yaml:",inline"`
 	Site            string      `yaml:"site"`
 	Folder          string      `yaml:"folder"`
+	Held            string      `yaml:"held"`
 	Simulate        *Simulate   `yaml:"simulate"`
 	Kubernetes      *Kubernetes `yaml:"kubernetes"`
 	Queue           *Queue      `yaml:"queue"`
@@ -260,7 +261,7 @@ func (c *Config) resolvePaths(dir string) {
 	if s := c.Simulate; s != nil {
 		s.Dir, s.Data = dir, daemon.ResolveUnder(dir, s.Data)
 	}
-	c.Folder = daemon.ResolveUnder(dir, c.Folder)
+	c.Folder, c.Held = daemon.ResolveUnder(dir, c.Folder), daemon.ResolveUnder(dir, c.Held)
 	c.ResolvePaths(dir)
 }
 

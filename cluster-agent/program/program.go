@@ -48,13 +48,14 @@ func (p Program) Run(args []string, out io.Writer) int {
 		Prepare: func(x *daemon.Process) (daemon.Service, error) {
 			poller := c.NewPoller(x.Log)
 			build, err := p.Prepare(c, x.Log, poller)
-			return func(ctx context.Context) error { return serveSite(ctx, x, c.Site, c.ceilingWatts(), poller, build) }, err
+			return func(ctx context.Context) error { return serveSite(ctx, x, c, poller, build) }, err
 		},
 	}.Run(args, out)
 }
 
 // serveSite connects a site to the federation and runs it until ctx ends.
-func serveSite(ctx context.Context, x *daemon.Process, site string, ceiling float64, poller *signals.Poller, build Builder) error {
+func serveSite(ctx context.Context, x *daemon.Process, c Config, poller *signals.Poller, build Builder) error {
+	site, ceiling := c.Site, c.ceilingWatts()
 	cfg, err := build()
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func serveSite(ctx context.Context, x *daemon.Process, site string, ceiling floa
 			return s, true
 		})
 	}
-	cfg.OnSent, cfg.FederationBus, cfg.Log = tele.CountMessages, hub, x.Log
+	cfg.OnSent, cfg.FederationBus, cfg.Log, cfg.HeldDir = tele.CountMessages, hub, x.Log, c.Held
 	return runtime.RunSite(ctx, cfg)
 }
 

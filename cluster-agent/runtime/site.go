@@ -61,6 +61,9 @@ type Config struct {
 	Watch func(state func(now protocol.Time) capacity.State)
 	// OnSent is called with the messages that the agent received and sent; nil: no call.
 	OnSent func(received, sent []protocol.Message)
+	// HeldDir is the folder for ledgers of what the agent said to the coordinator and heard of it, with
+	// which the site verifies the coordinator's log; "": none is kept.
+	HeldDir string
 }
 
 // heartbeatInterval is how often a live agent says that it is alive. The coordinator takes a site
@@ -76,6 +79,9 @@ func RunSite(ctx context.Context, cfg Config) (err error) {
 	defer func() { err = errors.Join(err, r.closeLogs()) }()
 	incarnation, err := r.restoreParties()
 	if err != nil {
+		return err
+	}
+	if r.held, err = openHeld(cfg.HeldDir, cfg.Site, incarnation, cfg.Log); err != nil {
 		return err
 	}
 	// Parties of one process need no server between them.
@@ -140,6 +146,7 @@ type siteRun struct {
 	cfg           Config
 	logs          map[protocol.Party]*wal.FileLog // open event logs, each of which counts incarnations
 	lockedParties map[protocol.Party]*lockedParty
+	held          *heldLedger
 }
 
 // A lockedParty serializes NeedsEvent with the machine's steps: the event log calls
@@ -233,6 +240,9 @@ func partyRole(who protocol.Party) string {
 // closeLogs closes all event logs.
 func (r *siteRun) closeLogs() error {
 	var errs []error
+	if r.held != nil {
+		errs = append(errs, r.held.close())
+	}
 	for _, l := range r.logs {
 		errs = append(errs, l.Close())
 	}
@@ -296,7 +306,21 @@ func (r *siteRun) loopFor(p Restartable, who protocol.Party) bus.Loop {
 		l.NonBinding = isNonBinding
 	}
 	if p == Restartable(r.cfg.Agent) {
-		l.OnSent = r.cfg.OnSent
+		l.OnSent = r.observeAgent()
 	}
 	return l
+}
+
+// observeAgent returns what is called with the messages that the agent received and sent; nil: nobody
+// wants them.
+func (r *siteRun) observeAgent() func(received, sent []protocol.Message) {
+	if r.cfg.HeldDir == "" {
+		return r.cfg.OnSent
+	}
+	return func(received, sent []protocol.Message) {
+		r.held.record(received, sent)
+		if r.cfg.OnSent != nil {
+			r.cfg.OnSent(received, sent)
+		}
+	}
 }

@@ -43,6 +43,7 @@ type coordinatorConfig struct {
 	Keep            configDuration     `yaml:"keep"`
 	Market          marketConfig       `yaml:"market"`
 	Model           modelConfig        `yaml:"model"`
+	Proof           proofConfig        `yaml:"proof"`
 }
 
 // tlsConfig names the certificate with which the API is served, and its key.
@@ -102,6 +103,7 @@ func loadConfig(file string) (coordinatorConfig, error) {
 	c.Credentials, c.Archive = daemon.ResolveUnder(dir, c.Credentials), daemon.ResolveUnder(dir, c.Archive)
 	c.Host = daemon.ResolveUnder(dir, c.Host)
 	c.TLS.Cert, c.TLS.Key = daemon.ResolveUnder(dir, c.TLS.Cert), daemon.ResolveUnder(dir, c.TLS.Key)
+	c.Proof.Key = daemon.ResolveUnder(dir, c.Proof.Key)
 	c.ResolvePaths(dir)
 	if c.Lease != 0 && time.Duration(c.Lease)%time.Second != 0 {
 		return c, p.FaultAt([]string{"lease"}, "want whole seconds")

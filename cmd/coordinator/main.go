@@ -22,6 +22,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/leader"
 	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/notary"
 	"github.com/gridbid/gridbid/coordinator/rights"
 	"github.com/gridbid/gridbid/internal/daemon"
 	"github.com/gridbid/gridbid/protocol"
@@ -73,6 +74,7 @@ type checkedSetup struct {
 	judge  func(context.Context, bus.Conn, uint32) error // runs the model's party; nil: no model
 	auth   *rights.Authenticator                         // of the API's requests; nil: this machine may do everything
 	tls    *tls.Config                                   // of the API; nil: none
+	notary *notary.Config                                // of the log; nil: there is none
 }
 
 // prepareSetup checks what only a coordinator's configuration has. It starts nothing:
@@ -86,6 +88,9 @@ func prepareSetup(c coordinatorConfig, x *daemon.Process) (s checkedSetup, err e
 		return s, err
 	}
 	if s.tls, err = c.TLS.openTLS(); err != nil {
+		return s, err
+	}
+	if s.notary, err = c.Proof.openNotary(); err != nil {
 		return s, err
 	}
 	if c.Host != "" {
@@ -138,6 +143,7 @@ func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 	page, run, closePage := s.newPageHandler(ctx, n)
 	defer closePage()
 	mux.Handle("GET /v1/record", guard.Protect("GET /v1/record", archive.RecordHandler(run.MarketMessages, d.IsLeading)))
+	mux.Handle("GET /v1/proof", guard.Protect("GET /v1/proof", archive.ProofHandler(run.MarketMessages)))
 	mux.Handle("/", page)
 	mux.Handle("GET /metrics", guard.Protect("GET /metrics", tele.HTTPHandler()))
 	defer s.ServeHTTP(listener, mux)()
@@ -147,6 +153,7 @@ func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 	return leader.RunWhenElected(ctx, leader.Config{
 		Bus: hub, Market: rules, SitePayload: cmp.Or(s.Access.SitePayload, natsbus.DefaultSitePayload), Judge: s.judge, Rule: func() auction.ClearingRule { return auction.New(auction.Config{}) },
 		EventLog: eventlog.Config{Replicas: s.Access.Replicas, Lease: time.Duration(s.config.Lease), Keep: time.Duration(s.config.Keep), Log: s.Log},
+		Notary:   s.notary,
 		API:      d, Log: s.Log, Recorder: n, OnSent: tele.CountMessages, OnRestore: tele.RestoreWaiting, OnCounts: tele.SetRefusalCounts,
 	})
 }

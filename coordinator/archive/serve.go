@@ -2,7 +2,6 @@ package archive
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,9 +26,7 @@ func RecordHandler(read func(context.Context) ([]protocol.Message, error), leads
 			err = errNoRecord
 		}
 		if err != nil {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusServiceUnavailable)
-			_ = json.NewEncoder(w).Encode(map[string]string{"error": err.Error()}) // fails if the client has gone
+			answerError(w, http.StatusServiceUnavailable, err)
 			return
 		}
 		w.Header().Set("Content-Type", "application/octet-stream")

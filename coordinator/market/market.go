@@ -264,10 +264,10 @@ func (k *Market) tickJobs(now protocol.Time) []protocol.Message {
 func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	k.events = k.events[:0]
 	k.observeClock(now)
-	if !k.dedup.AdmitOnce(m) {
-		k.counts["said-twice"]++
+	if k.RefuseDuplicate(m) {
 		return nil
 	}
+	k.dedup.AdmitOnce(m)
 	k.hearSite(m)
 	// The market's own clock decides what comes too late. This count shows an operator why much of
 	// what a site sends is refused.
@@ -276,6 +276,16 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 	}
 	msgs := k.stepJobs(now, m)
 	return append(msgs, k.stepServices(now, m)...)
+}
+
+// RefuseDuplicate reports whether the market has heard m before, and counts it then: Step would do
+// nothing about it.
+func (k *Market) RefuseDuplicate(m protocol.Message) bool {
+	if !k.dedup.IsDuplicate(m) {
+		return false
+	}
+	k.counts["said-twice"]++
+	return true
 }
 
 // stepJobs is Step for what is about jobs and sites.

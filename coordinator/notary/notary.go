@@ -26,17 +26,15 @@ import (
 
 // Config is what a coordinator needs for its log.
 type Config struct {
-	Key   note.Signer   // of heads and receipts; all coordinators of a federation share it
-	Salts proof.SaltKey // the secret from which salts come
-	// Keys returns the public keys of a party, with which it must sign what binds it; nil or none: it
-	// need not sign.
-	Keys      func(protocol.Party) []string
+	Key       note.Signer   // of heads and receipts; all coordinators of a federation share it
+	Salts     proof.SaltKey // the secret from which salts come; shared too
 	HeadEvery time.Duration // default 1m
 }
 
 // A Market is the machine inside: coordinator/market's.
 type Market interface {
 	Step(now protocol.Time, m protocol.Message) []protocol.Message
+	RefuseDuplicate(m protocol.Message) bool
 	Tick(now protocol.Time) []protocol.Message
 	Due() protocol.Time
 	Events() []protocol.Message
@@ -61,7 +59,6 @@ type Notary struct {
 
 	entries protocol.LogEntries // of this step
 	events  []protocol.Message  // of the latest Step or Tick
-	forged  int
 }
 
 // New returns a notary without a market. Rules are the market's settings as JSON, which it logs. The
@@ -71,18 +68,11 @@ func New(cfg Config, rules string) *Notary {
 	if cfg.HeadEvery == 0 {
 		cfg.HeadEvery = time.Minute
 	}
-	if cfg.Keys == nil {
-		cfg.Keys = func(protocol.Party) []string { return nil }
-	}
 	return &Notary{cfg: cfg, rules: rules, sender: protocol.Sender{Party: protocol.LogWriter}}
 }
 
 // Surround sets the market. Only the notary may step it from then on.
 func (n *Notary) Surround(m Market) { n.market = m }
-
-// ForgedMessages returns how many messages were refused because their sender has keys and signed
-// with none of them.
-func (n *Notary) ForgedMessages() int { return n.forged }
 
 // Restore applies an event of earlier incarnations. The error says that the log cannot go on.
 func (n *Notary) Restore(m protocol.Message) error {
@@ -155,8 +145,7 @@ func (n *Notary) Due() protocol.Time {
 // Step implements bus.Machine.
 func (n *Notary) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	n.beginStep(now)
-	if n.isForged(m) {
-		n.forged++
+	if n.market.RefuseDuplicate(m) { // it was heard before, and leads to nothing
 		return n.endStep(now, nil)
 	}
 	index := n.addEntry(now, &m)
@@ -177,15 +166,6 @@ func (n *Notary) Tick(now protocol.Time) []protocol.Message {
 		out = n.logOutput(now, out)
 	}
 	return n.endStep(now, out)
-}
-
-// isForged reports whether a message binds a party that has keys, and was not signed by one of them.
-func (n *Notary) isForged(m protocol.Message) bool {
-	if !m.IsBinding() {
-		return false
-	}
-	keys := n.cfg.Keys(m.From)
-	return len(keys) > 0 && proof.CheckSignature(keys, m) != nil
 }
 
 // beginStep begins a step, and the log of an incarnation with its first.

@@ -15,8 +15,8 @@ type Reader struct {
 
 // OpenFor returns what a reader may see of a coordinator's record: its own entries with their
 // messages, inclusion proofs in the log of the last head, and proofs that the heads of the record
-// follow one another. A site sees what it said and was told, alone or with all others; a tenant its
-// jobs. The first message has the proofs. The error says what the record lacks.
+// follow one another, with these heads. A site sees what it said and was told, alone or with all
+// others; a tenant its jobs. The first message has the proofs. The error says what the record lacks.
 func OpenFor(who Reader, record []protocol.Message) ([]protocol.Message, error) {
 	r, err := readLog(record)
 	if err != nil {
@@ -46,6 +46,7 @@ func OpenFor(who Reader, record []protocol.Message) ([]protocol.Message, error) 
 			o.Links = append(o.Links, protocol.LogLink{Old: r.heads[i-1], New: r.heads[i], Path: path})
 		}
 	}
+	out = append(out, r.sent...)
 	out[0] = protocol.Message{Version: protocol.Current, At: r.at, From: protocol.LogWriter, Seq: 1, To: who.Party, Body: o}
 	return out, nil
 }
@@ -65,6 +66,7 @@ type logRecord struct {
 	tree     proof.Tree
 	messages map[messageID]protocol.Message
 	submits  []protocol.Message
+	sent     []protocol.Message // heads
 }
 
 // readLog collects the log of a record. Entries that come twice, as after a restart, are read once.
@@ -77,8 +79,11 @@ func readLog(record []protocol.Message) (*logRecord, error) {
 			id := messageID{m.From, m.Seq}
 			if _, known := r.messages[id]; !known {
 				r.messages[id] = m
-				if _, ok := m.Body.(protocol.Submit); ok {
+				switch m.Body.(type) {
+				case protocol.Submit:
 					r.submits = append(r.submits, m)
+				case protocol.LogHead:
+					r.sent = append(r.sent, m)
 				}
 			}
 			continue

@@ -50,6 +50,7 @@ func Endpoints() []Endpoint {
 		{"GET /v1/login", nil, nil},
 		{"GET /v1/openapi.json", nil, nil},
 		{"GET /v1/record", readers, nil},
+		{"GET /v1/proof", AllRoles(), join(submitters, []Role{SiteOperator})},
 		{"GET /metrics", readers, nil},
 		{"GET /healthz", nil, nil},
 		{"GET /readyz", nil, nil},

@@ -41,7 +41,7 @@ func (l *Dataset) AddMessage(m protocol.Message) {
 		return
 	}
 	l.parser, l.instances = nil, nil
-	if counterfactual.IsNeeded(m) {
+	if counterfactual.IsNeeded(m) || m.From == protocol.LogWriter {
 		l.messages = append(l.messages, m)
 	}
 	if !live && l.history.Coverage().Live {
@@ -49,7 +49,7 @@ func (l *Dataset) AddMessage(m protocol.Message) {
 	}
 }
 
-// MarketMessages returns the messages that the market sent or received, in ledger order. Later
+// MarketMessages returns the messages that the market sent or received, and the log of them, in ledger order. Later
 // messages do not show in what was returned.
 func (l *Dataset) MarketMessages() []protocol.Message {
 	return l.messages[:len(l.messages):len(l.messages)]

@@ -48,6 +48,11 @@ func (k *lyingMarket) Step(now protocol.Time, m protocol.Message) []protocol.Mes
 	return k.alter(k.Market.Step(now, m))
 }
 
+// RefuseDuplicate lets what a lying hub reordered through.
+func (k *lyingMarket) RefuseDuplicate(m protocol.Message) bool {
+	return (k.w.lie == nil || k.w.lie.check != verify.Order) && k.Market.RefuseDuplicate(m)
+}
+
 func (k *lyingMarket) Tick(now protocol.Time) []protocol.Message { return k.alter(k.Market.Tick(now)) }
 
 func (k *lyingMarket) alter(out []protocol.Message) []protocol.Message {

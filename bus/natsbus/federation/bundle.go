@@ -28,6 +28,9 @@ func (f *Federation) writeMemberFiles(stage, at string, m *Member, ca string, o 
 	if err := copyFile(ca, filepath.Join(stage, caFile)); err != nil {
 		return err
 	}
+	if err := copyLogKey(filepath.Dir(ca), stage, o.config == "coordinator"); err != nil {
+		return err
+	}
 	// A member with a public key of its own keeps the seed on its machine; only its name is known.
 	keeps := len(m.Keys) > 0
 	seed := m.Name + ".nk"
@@ -84,7 +87,8 @@ func (f *Federation) writeProcessConfig(stage, at, name string, o bundleOptions)
 	v := struct {
 		File, Who, Host, API string
 		Site                 SiteSetup
-	}{File: filepath.Join(at, o.file), Who: name, API: "127.0.0.1:7480", Site: o.site}
+		LogKey, LogPub       bool
+	}{File: filepath.Join(at, o.file), Who: name, API: "127.0.0.1:7480", Site: o.site, LogKey: hasLogKey(stage, logKeyFile), LogPub: hasLogKey(stage, logPubFile)}
 	if name == StandbyName {
 		v.API = "127.0.0.1:7481" // beside a coordinator on the same machine
 	} else if len(f.Setup.Hosts) == 1 {

@@ -41,6 +41,9 @@ func InitFederation(dir string, s Setup, now time.Time) (*Federation, error) {
 	if err := f.writeAuthority(stage, now); err != nil {
 		return nil, err
 	}
+	if err := WriteLogKey(filepath.Join(stage, logKeyFile), "gridbid/"+f.Setup.Hosts[0]); err != nil {
+		return nil, err
+	}
 	for i := range s.Hosts {
 		if err := f.writeServerFiles(stage, i, now); err != nil {
 			return nil, err
