@@ -63,9 +63,11 @@ type (
 	}
 
 	// Openings show a party its own entries of the log of a size, each with its inclusion proof, and
-	// that the logs of the heads in Links are beginnings of one another.
+	// that the logs of the heads in Links are beginnings of one another. Those before From are not in
+	// the record of this coordinator.
 	Openings struct {
 		Size    uint64    `msgpack:"n"`
+		From    uint64    `msgpack:"fr,omitempty"`
 		Entries []Opening `msgpack:"e,omitempty"`
 		Links   []LogLink `msgpack:"k,omitempty"`
 	}

@@ -89,6 +89,8 @@ func (r *partyReader) checkReceipts() {
 		}
 		switch e, ok := place[of.Index]; {
 		case of.Index >= r.Size: // it will be in a later head
+		case !r.isShown(of.Index):
+			r.note("entry %d, of which you have a receipt, is not in the record of this coordinator: ask the one that led then", of.Index)
 		case !ok || e.From != of.From || e.Seq != of.Seq:
 			r.add(Inclusion, of.Index, "the receipt for your message %d names this place, and the log does not have it there", of.Seq)
 		default:

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"slices"
 
 	"golang.org/x/mod/sumdb/note"
@@ -53,6 +54,7 @@ type partyReader struct {
 	heads   map[uint64]proof.Head    // own ones, by size
 	entries []shownEntry             // in the order of the log
 	shown   map[messageID]shownEntry // the same
+	ranges  [][2]uint64              // of the log that the coordinator shows
 	whole   bool                     // the log is shown from its beginning
 }
 
@@ -95,16 +97,30 @@ func (r *partyReader) readOpenings(openings []protocol.Openings, messages map[me
 	for _, o := range openings {
 		of, ok := r.heads[o.Size]
 		if !ok {
-			r.add(Inclusion, NoIndex, "the coordinator shows a log of %d entries, of which you hold no head: ask for it again, or compare it with the heads of other sites", o.Size)
+			r.add(Inclusion, NoIndex, "the coordinator shows a log of %d entries, of which there is no head: ask for it again, or compare it with the heads of other sites", o.Size)
 			continue
 		}
 		r.Size = max(r.Size, o.Size)
+		r.ranges = append(r.ranges, [2]uint64{o.From, o.Size})
 		for _, e := range o.Entries {
 			r.readOpening(of, e, messages)
 		}
 	}
+	// Several coordinators may show the same.
+	slices.SortStableFunc(r.entries, func(x, y shownEntry) int { return cmp.Compare(x.Index, y.Index) })
+	r.entries = slices.CompactFunc(r.entries, func(x, y shownEntry) bool { return x.Index == y.Index })
+	for _, x := range r.entries {
+		if _, known := r.shown[idOf(x.m)]; !known {
+			r.shown[idOf(x.m)] = x
+		}
+	}
 	r.Entries = len(r.entries)
-	r.whole = len(r.entries) > 0 && r.entries[0].Index == 0
+	r.whole = r.isShown(0)
+}
+
+// isShown reports whether the coordinator shows the part of the log that an index is in.
+func (r *partyReader) isShown(index uint64) bool {
+	return slices.ContainsFunc(r.ranges, func(x [2]uint64) bool { return x[0] <= index && index < x[1] })
 }
 
 func (r *partyReader) readOpening(of proof.Head, e protocol.Opening, messages map[messageID]protocol.Message) {
@@ -121,13 +137,5 @@ func (r *partyReader) readOpening(of proof.Head, e protocol.Opening, messages ma
 		r.add(Inclusion, e.Index, "%s %d of %s is not what the log has there: %v", m.KindName(), m.Seq, m.From, err)
 		return
 	}
-	if n := len(r.entries); n > 0 && r.entries[n-1].Index >= e.Index {
-		r.add(Inclusion, e.Index, "it is shown after entry %d", r.entries[n-1].Index)
-		return
-	}
-	x := shownEntry{e, m}
-	r.entries = append(r.entries, x)
-	if _, known := r.shown[idOf(m)]; !known {
-		r.shown[idOf(m)] = x
-	}
+	r.entries = append(r.entries, shownEntry{e, m})
 }

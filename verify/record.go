@@ -1,6 +1,9 @@
 package verify
 
 import (
+	"cmp"
+	"slices"
+
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -45,8 +48,10 @@ type auditor struct {
 type logEntry struct {
 	protocol.LogEntry
 	index uint64
-	m     *protocol.Message
+	m     *protocol.Message // nil also if the record lacks what the coordinator said, as when it was killed
 }
+
+func (e logEntry) isTick() bool { return e.From == "" }
 
 func (a *auditor) readMessages() {
 	for _, m := range a.Record {
@@ -59,6 +64,7 @@ func (a *auditor) readMessages() {
 			}
 		}
 	}
+	slices.SortStableFunc(a.parts, func(x, y protocol.LogEntries) int { return cmp.Compare(x.First, y.First) })
 	if len(a.parts) == 0 {
 		a.note("the record has no log: its coordinator kept none")
 	}
@@ -67,6 +73,10 @@ func (a *auditor) readMessages() {
 // checkEntries computes the leaf of each entry from its message.
 func (a *auditor) checkEntries() {
 	for _, p := range a.parts {
+		if p.First > a.tree.Size() && a.tree.Size() > 0 {
+			a.breakAt(a.tree.Size(), "the entries until %d are missing: they may be in the archive of another coordinator", p.First)
+			return
+		}
 		if a.tree.Size() == 0 && p.First > 0 {
 			edge, err := proof.NewTree(p.First, p.Edge)
 			if err != nil {
@@ -78,9 +88,6 @@ func (a *auditor) checkEntries() {
 		for i, e := range p.Entries {
 			switch index := p.First + uint64(i); {
 			case index < a.tree.Size(): // read before
-			case index > a.tree.Size():
-				a.breakAt(a.tree.Size(), "the entries until %d are missing", index)
-				return
 			default:
 				a.checkEntry(index, e)
 			}
@@ -102,24 +109,27 @@ func (a *auditor) breakAt(index uint64, format string, args ...any) {
 func (a *auditor) checkEntry(index uint64, e protocol.LogEntry) {
 	x := logEntry{LogEntry: e, index: index}
 	if e.From != "" {
-		m, ok := a.messages[messageID{e.From, e.Seq}]
-		if !ok {
+		if m, ok := a.messages[messageID{e.From, e.Seq}]; ok {
+			x.m = &m
+		} else if e.From != protocol.Coordinator { // what the coordinator said can be found by running it again
 			a.breakAt(index, "message %d of %s is not in the record", e.Seq, e.From)
 			return
 		}
-		x.m = &m
 	}
-	entry, err := proof.NewEntry(index, e.At, e.Round, e.Salt, x.m)
-	if err == nil && entry.Leaf() != e.Leaf {
+	if (x.m != nil || x.isTick()) && !x.isOf(x.m) {
 		a.add(EntryCheck, index, "message %d of %s is not what the log has there", e.Seq, e.From)
-	} else if err != nil {
-		a.add(EntryCheck, index, "%v", err)
 	}
 	if err := a.tree.Append(e.Leaf); err != nil {
 		a.breakAt(index, "%v", err)
 		return
 	}
 	a.entries = append(a.entries, x)
+}
+
+// isOf reports whether the entry's leaf is that of a message.
+func (e logEntry) isOf(m *protocol.Message) bool {
+	entry, err := proof.NewEntry(e.index, e.At, e.Round, e.Salt, m)
+	return err == nil && entry.Leaf() == e.Leaf
 }
 
 // checkRecordHeads checks that each head that was sent is that of the entries, and that those of

@@ -38,13 +38,13 @@ const (
 
 // A Finding is one thing that does not agree.
 type Finding struct {
-	Check Check
-	Index uint64 // of the entry in the log; NoIndex: of none
-	Text  string
+	Check Check  `json:"check"`
+	Index uint64 `json:"index"` // of the entry in the log; NoIndex: of none
+	Text  string `json:"text"`
 }
 
 // NoIndex is the Index of a finding that is about no entry.
-const NoIndex = 1<<64 - 1
+const NoIndex = 1<<53 - 1 // the largest number that readers of JSON hold exactly
 
 // String returns the finding as one line.
 func (f Finding) String() string {
@@ -56,13 +56,13 @@ func (f Finding) String() string {
 
 // A Report is the outcome of a verification.
 type Report struct {
-	Findings []Finding
-	Notes    []string // what could not be judged, and why
-	Entries  int      // entries of the log that were checked
-	Heads    int      // heads that were checked
-	Receipts int
-	Rounds   int // that were run again
-	Size     uint64
+	Findings []Finding `json:"findings"`
+	Notes    []string  `json:"notes"`    // what could not be judged, and why
+	Size     uint64    `json:"size"`     // of the log
+	Entries  int       `json:"entries"`  // entries of it that were checked
+	Heads    int       `json:"heads"`    // heads that were checked
+	Receipts int       `json:"receipts"` // receipts that were checked
+	Rounds   int       `json:"rounds"`   // the last round that was run again
 }
 
 // Has reports whether a check found something.

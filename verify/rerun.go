@@ -52,16 +52,16 @@ func (x *rerun) step(i int) int {
 		}
 	}
 	next := i + 1
-	for next < len(x.entries) && x.entries[next].m != nil && x.entries[next].From == protocol.Coordinator {
+	for next < len(x.entries) && x.entries[next].From == protocol.Coordinator {
 		next++
 	}
-	if x.market == nil || e.m != nil && e.From == protocol.Coordinator {
+	if x.market == nil || e.From == protocol.Coordinator {
 		x.stop(e, Replay, "it follows no input")
 		return next
 	}
 	x.clearings = x.clearings[:0]
 	var said []protocol.Message
-	if e.m == nil {
+	if e.isTick() {
 		said = x.market.Tick(e.At)
 	} else {
 		said = x.market.Step(e.At, *e.m)
@@ -101,6 +101,15 @@ func (x *rerun) stop(e logEntry, c Check, format string, args ...any) {
 func (x *rerun) compare(input logEntry, said []protocol.Message, logged []logEntry) {
 	for i := range max(len(said), len(logged)) {
 		switch {
+		case i < len(said) && i < len(logged) && logged[i].m == nil:
+			said[i].Seq = logged[i].Seq
+			if !logged[i].isOf(&said[i]) {
+				x.stop(logged[i], checkOf(said[i]), "the record lacks what the log has, and it is not what the market says: %s", describe(said[i]))
+				return
+			}
+		case i >= len(said) && logged[i].m == nil:
+			x.stop(logged[i], Replay, "the record lacks what the log has, and the market says nothing")
+			return
 		case i >= len(logged):
 			x.stop(input, checkOf(said[i]), "after it the market says %s, and the log has nothing", describe(said[i]))
 			return

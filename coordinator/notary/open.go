@@ -1,7 +1,9 @@
 package notary
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/protocol/proof"
@@ -22,7 +24,7 @@ func OpenFor(who Reader, record []protocol.Message) ([]protocol.Message, error) 
 	if err != nil {
 		return nil, err
 	}
-	o := protocol.Openings{}
+	o := protocol.Openings{From: r.first}
 	if o.Size = r.lastHead(); o.Size == 0 {
 		return nil, fmt.Errorf("notary: the record has no head of the log: it was kept without one")
 	}
@@ -69,45 +71,62 @@ type logRecord struct {
 	sent     []protocol.Message // heads
 }
 
-// readLog collects the log of a record. Entries that come twice, as after a restart, are read once.
+// readLog collects the log of a record, whose parts may come in any order and twice. If it has gaps,
+// as of the time when another coordinator led, what comes after the last counts.
 func readLog(record []protocol.Message) (*logRecord, error) {
 	r := &logRecord{messages: make(map[messageID]protocol.Message)}
+	var parts []protocol.LogEntries
 	for _, m := range record {
 		r.at = max(r.at, m.At)
-		b, ok := m.Body.(protocol.LogEntries)
-		if !ok {
-			id := messageID{m.From, m.Seq}
-			if _, known := r.messages[id]; !known {
-				r.messages[id] = m
-				switch m.Body.(type) {
-				case protocol.Submit:
-					r.submits = append(r.submits, m)
-				case protocol.LogHead:
-					r.sent = append(r.sent, m)
-				}
-			}
+		if b, ok := m.Body.(protocol.LogEntries); ok {
+			parts = append(parts, b)
 			continue
 		}
-		if size := r.tree.Size(); b.First < size {
-			if past := size - b.First; past >= uint64(len(b.Entries)) {
-				continue
-			} else {
-				b.Entries, b.First = b.Entries[past:], size
-			}
-		}
-		if r.tree.Size() == 0 {
-			r.first = b.First
-		}
-		size, err := ExtendTree(&r.tree, b)
-		if err != nil {
-			return nil, fmt.Errorf("notary: the record's part %d of the log: %w", m.Seq, err)
-		}
-		r.entries = append(r.entries, b.Entries...)
-		if b.Head && (len(r.heads) == 0 || r.heads[len(r.heads)-1] < size) {
-			r.heads = append(r.heads, size)
+		r.addMessage(m)
+	}
+	slices.SortStableFunc(parts, func(x, y protocol.LogEntries) int { return cmp.Compare(x.First, y.First) })
+	for _, b := range parts {
+		if err := r.addPart(b); err != nil {
+			return nil, fmt.Errorf("notary: the record's part of the log from entry %d on: %w", b.First, err)
 		}
 	}
 	return r, nil
+}
+
+func (r *logRecord) addMessage(m protocol.Message) {
+	id := messageID{m.From, m.Seq}
+	if _, known := r.messages[id]; known {
+		return
+	}
+	r.messages[id] = m
+	switch m.Body.(type) {
+	case protocol.Submit:
+		r.submits = append(r.submits, m)
+	case protocol.LogHead:
+		r.sent = append(r.sent, m)
+	}
+}
+
+func (r *logRecord) addPart(b protocol.LogEntries) error {
+	switch size := r.tree.Size(); {
+	case b.First < size:
+		past := min(size-b.First, uint64(len(b.Entries)))
+		b.First, b.Entries = b.First+past, b.Entries[past:]
+		if b.First < size {
+			return nil
+		}
+	case b.First > size && len(b.Edge) > 0:
+		r.tree, r.entries, r.heads, r.first = proof.Tree{}, nil, nil, b.First
+	}
+	size, err := ExtendTree(&r.tree, b)
+	if err != nil {
+		return err
+	}
+	r.entries = append(r.entries, b.Entries...)
+	if b.Head && (len(r.heads) == 0 || r.heads[len(r.heads)-1] < size) {
+		r.heads = append(r.heads, size)
+	}
+	return nil
 }
 
 // lastHead returns the size of the log at the last head; 0: there is none.

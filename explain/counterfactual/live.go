@@ -23,6 +23,7 @@ type liveReplay struct {
 	eventsToRestore  []protocol.Input    // events to restore
 	steps            []protocol.Input    // inputs to process after that
 	expectedMessages []producedMessage   // messages that the ledger has not shown yet
+	aside            uint64              // numbers of this incarnation so far that messages about the coordinator's log have
 	later            []protocol.InputLog // input logs of later incarnations
 }
 
@@ -77,7 +78,7 @@ func (l *liveReplay) stepAvailableInputs() {
 func (l *liveReplay) beginIncarnation(h protocol.InputLog) {
 	r := l.run
 	l.incarnation, l.first, l.market = h.Incarnation, len(r.rounds), nil
-	l.eventsToRestore, l.steps, l.expectedMessages = nil, nil, nil
+	l.eventsToRestore, l.steps, l.expectedMessages, l.aside = nil, nil, nil, 0
 	r.rule, r.fresh = auction.New(auction.Config{}), true
 	var cfg market.Config
 	if err := json.Unmarshal([]byte(h.Rules), &cfg); err != nil {
@@ -135,7 +136,11 @@ func (l *liveReplay) findMessage(s protocol.Input) (protocol.Message, bool) {
 // matchOnLedger compares a message of the market with the ledger's. It returns false if the
 // ledger does not have it yet or it differs.
 func (l *liveReplay) matchOnLedger(got producedMessage) bool {
-	want, ok := l.findMessage(protocol.Input{From: protocol.Coordinator, Seq: got.m.Seq})
+	want, ok := l.findMessage(protocol.Input{From: protocol.Coordinator, Seq: got.m.Seq + l.aside})
+	for ok && !isOfMarket(want) {
+		l.aside++
+		want, ok = l.findMessage(protocol.Input{From: protocol.Coordinator, Seq: got.m.Seq + l.aside})
+	}
 	if !ok {
 		return false
 	}
@@ -144,6 +149,15 @@ func (l *liveReplay) matchOnLedger(got producedMessage) bool {
 		return false
 	}
 	l.run.lastMatched = want.Seq
+	return true
+}
+
+// isOfMarket reports whether the market says m, and not the notary around it, about the log.
+func isOfMarket(m protocol.Message) bool {
+	switch m.Body.(type) {
+	case protocol.LogHead, protocol.Receipt, protocol.SiteClearing:
+		return false
+	}
 	return true
 }
 

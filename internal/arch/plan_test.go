@@ -140,7 +140,7 @@ var plan = []line{
 
 	{"scenarios/sim/executor", pure, "protocol scenarios/sim", "", "a simulated cluster for sites without a real one"},
 	{"lab/faults", shell, "protocol bus agents agents/fgd agents/capacity agents/forecast scenarios/sim/executor agents/power agents/terms coordinator/auction coordinator/accounts coordinator/market coordinator/snapshot scenarios/sim", "", "injects faults into a simulated federation; its oracle does not look into the deciding parties"},
-	{"cmd/coordinator", shell, "*", "", "a main: the market of a live federation"},
+	{"cmd/coordinator", shell, "*", "golang.org/x/mod/sumdb/note", "a main: the market of a live federation"},
 	{"cmd/cluster-agent", shell, "*", "", "a main: one site of a live federation"},
 	{"lab/ledgerdiff", shell, "protocol bus/wal", "", "a main: compares two ledgers"},
 	{"lab/scale", shell, "protocol bus/wal scenarios/spec explain/chart", "", "a main: measures what replays cost, and how that grows with their jobs"},
@@ -149,7 +149,7 @@ var plan = []line{
 
 	{"lab/live", shell, "*", "", "tests of a live federation: its ledgers answer questions as a replay's do"},
 	{"lab/load", shell, "*", "", "a main: measures a live federation in one process"},
-	{"cmd/gridbid", shell, "*", "golang.org/x/term golang.org/x/oauth2 github.com/coreos/go-oidc/v3/oidc github.com/spf13/cobra github.com/spf13/cobra/doc github.com/spf13/pflag github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: the command line"},
+	{"cmd/gridbid", shell, "*", "golang.org/x/mod/sumdb/note golang.org/x/term golang.org/x/oauth2 github.com/coreos/go-oidc/v3/oidc github.com/spf13/cobra github.com/spf13/cobra/doc github.com/spf13/pflag github.com/vbauerster/mpb/v8 github.com/vbauerster/mpb/v8/*", "a main: the command line"},
 	{"lab/housestats", shell, "", "", "measures the code of a Go tree; it does not know the market"},
 	{"lab/lies", shell, "", "", "tests hubs that lie, and who finds it; no package imports it"},
 	{"lab/bigrounds", shell, "", "", "tests one large round over every bus; no package imports it"},

@@ -24,8 +24,10 @@ import (
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/leader"
 	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/notary"
 	"github.com/gridbid/gridbid/explain/counterfactual"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/protocol/proof"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/sim"
 	"github.com/gridbid/gridbid/scenarios/spec"
@@ -41,6 +43,8 @@ type federation struct {
 	all    sync.WaitGroup
 	// Over all incarnations: decisions, the rounds that they were of, and jobs that are done.
 	decided, rounds, done atomic.Int64
+
+	held map[string]string // by site, the folder of what it said and was told
 }
 
 // An insistent submitter repeats the submission of a job every minute until it is answered.
@@ -96,7 +100,7 @@ func newFederation(t *testing.T, s spec.Scenario, speed float64) (f *federation,
 	if err != nil {
 		t.Fatal(err)
 	}
-	f = &federation{t: t, script: s, server: srv, clock: bus.Clock{Start: s.Start, Began: time.Now(), Speed: speed}}
+	f = &federation{t: t, script: s, server: srv, clock: bus.Clock{Start: s.Start, Began: time.Now(), Speed: speed}, held: make(map[string]string)}
 	ctx, cancel := context.WithCancel(context.Background())
 	end = sync.OnceFunc(func() { cancel(); f.all.Wait(); srv.Close() })
 	t.Cleanup(end)
@@ -109,7 +113,8 @@ func newFederation(t *testing.T, s spec.Scenario, speed float64) (f *federation,
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.FederationBus, cfg.SiteBus, cfg.Clock = &srv.Bus, &srv.Bus, f.clock
+		f.held[x.Name] = t.TempDir()
+		cfg.FederationBus, cfg.SiteBus, cfg.Clock, cfg.HeldDir = &srv.Bus, &srv.Bus, f.clock, f.held[x.Name]
 		f.all.Go(func() { _ = runtime.RunSite(ctx, cfg) }) // ends with the test
 	}
 	port, err := srv.Connect(ctx, protocol.Submitter)
@@ -135,7 +140,7 @@ func (f *federation) lead(folder string) (d *api.Server, end func()) {
 	done := make(chan error, 1)
 	go func() {
 		done <- leader.RunWhenElected(ctx, leader.Config{
-			Bus: &f.server.Bus, Clock: f.clock, API: d, Log: log, Recorder: n, EventLog: eventlog.Config{Lease: time.Second},
+			Bus: &f.server.Bus, Clock: f.clock, API: d, Log: log, Recorder: n, Notary: &notary.Config{Key: logKey, Salts: proof.SaltKey("secret")}, EventLog: eventlog.Config{Lease: time.Second},
 			Market: market.Config{Terms: scenarios.MarketWeights(f.script), Pay: accounts.PaymentRule{Margin: 100}},
 			Rule:   func() auction.ClearingRule { return auction.New(auction.Config{}) },
 			OnSent: func(received, sent []protocol.Message) {
@@ -305,6 +310,8 @@ func runTakeovers(t *testing.T, s spec.Scenario, speed float64) (sides []side, e
 	until(t, "the first leads again", third.IsLeading)
 	enough = enough && f.awaitDecisions()
 	endThird()
+	end()
+	verifyAll(t, f.held, one.folder, two.folder)
 	return []side{one, two}, enough
 }
 

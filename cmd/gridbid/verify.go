@@ -1,0 +1,343 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/gridbid/gridbid/bus/natsbus/federation"
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/protocol/proof"
+	"github.com/gridbid/gridbid/verify"
+)
+
+// newVerifyCommand is `gridbid verify`.
+func newVerifyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "check the coordinator's log without trusting its coordinator",
+		Long: `Check the log that a coordinator keeps of all that its market hears and says
+(docs/proof.md). A site or a tenant checks its own part: that what it said and was told is
+in the log unaltered, follows the rules in force, and that all sites were shown one log.
+An auditor reads the whole record, with all bids, and runs the clearings again.
+
+Exit code 1: something does not agree; each line names its check.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newVerifySite(), newVerifyTenant(), newVerifyRecord(), newVerifyKey())
+	return cmd
+}
+
+// verifyFlags are the flags of all readers.
+type verifyFlags struct {
+	logKey string
+	others []string // SITE=LEDGER
+}
+
+func (f *verifyFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.logKey, "log-key", "", "`FILE` with the public key of the log (log.pub), or the key itself")
+	cmd.Flags().StringArrayVar(&f.others, "other", nil, "`SITE=LEDGER`: what another site holds, file or folder; its heads are compared with yours. Repeatable")
+	_ = cmd.MarkFlagRequired("log-key")
+}
+
+// verifier returns the public key of the log.
+func (f *verifyFlags) verifier() (note.Verifier, error) {
+	text := f.logKey
+	if data, err := os.ReadFile(f.logKey); err == nil {
+		text = string(data)
+	} else if !strings.Contains(text, "+") {
+		return nil, usageError{fmt.Errorf("--log-key: %w", err)}
+	}
+	v, err := note.NewVerifier(strings.TrimSpace(text))
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--log-key %q: %w: want what a site gets as log.pub: NAME+HASH+KEY", f.logKey, err)}
+	}
+	return v, nil
+}
+
+// readOthers reads what other sites hold.
+func (f *verifyFlags) readOthers(cmd *cobra.Command) (map[string][]protocol.Message, error) {
+	out := make(map[string][]protocol.Message)
+	for _, one := range f.others {
+		site, path, ok := strings.Cut(one, "=")
+		if !ok || site == "" || path == "" {
+			return nil, usageError{fmt.Errorf("--other %q: want SITE=LEDGER", one)}
+		}
+		all, err := readLedgers(cmd, path)
+		if err != nil {
+			return nil, err
+		}
+		out[site] = append(out[site], all...)
+	}
+	return out, nil
+}
+
+// A partyFlags is the flags of a site or a tenant.
+type partyFlags struct {
+	verifyFlags
+	apiFlags
+	held  string
+	shown string
+	keys  []string
+}
+
+func (f *partyFlags) register(cmd *cobra.Command, held string) {
+	f.verifyFlags.register(cmd)
+	f.apiFlags.registerFlags(cmd, false)
+	cmd.Flags().StringVar(&f.held, "held", "", held)
+	cmd.Flags().StringVar(&f.shown, "shown", "", "`FILE` that the coordinator's /v1/proof answered, in place of asking it at --api")
+	cmd.Flags().StringArrayVar(&f.keys, "key", nil, "`KEY` with which it signs: a public key, which begins with U, or the file of a seed. Repeatable, for those of earlier times")
+}
+
+// newVerifySite is `gridbid verify site`.
+func newVerifySite() *cobra.Command {
+	var f partyFlags
+	cmd := &cobra.Command{
+		Use:   "site NAME",
+		Short: "check the log as a site",
+		Example: `  gridbid verify site oslo --log-key log.pub --held held --key oslo.nk
+  gridbid verify site oslo --log-key log.pub --held held --key oslo.nk --other lyon=lyon-held`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd, protocol.AgentParty(args[0]), "site="+url.QueryEscape(args[0]))
+		},
+	}
+	f.register(cmd, "`LEDGER` of what the site said and was told, file or folder: the agent's folder held")
+	_ = cmd.MarkFlagRequired("held")
+	return cmd
+}
+
+// newVerifyTenant is `gridbid verify tenant`.
+func newVerifyTenant() *cobra.Command {
+	var f partyFlags
+	var party string
+	cmd := &cobra.Command{
+		Use:     "tenant NAME",
+		Short:   "check the log as a tenant",
+		Example: `  gridbid verify tenant vision --log-key log.pub --other oslo=oslo-held`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			query := "tenant=" + url.QueryEscape(args[0])
+			if party != "" {
+				query += "&party=" + url.QueryEscape(party)
+			}
+			return f.run(cmd, protocol.Party(party), query)
+		},
+	}
+	f.register(cmd, "`LEDGER` of what the submitter said and was told, file or folder, if it keeps one")
+	cmd.Flags().StringVar(&party, "party", "", "`PARTY` as which the tenant's jobs are submitted over NATS; without, through the API")
+	return cmd
+}
+
+// run verifies the log as a party.
+func (f *partyFlags) run(cmd *cobra.Command, who protocol.Party, query string) error {
+	in := verify.PartyInput{Party: who}
+	var err error
+	if in.Log, err = f.verifier(); err != nil {
+		return err
+	}
+	if in.Keys, err = publicKeys(f.keys); err != nil {
+		return err
+	}
+	if f.held != "" {
+		if in.Held, err = readLedgers(cmd, f.held); err != nil {
+			return err
+		}
+	}
+	if f.shown != "" {
+		in.Shown, err = readLedgers(cmd, f.shown)
+	} else {
+		in.Shown, err = f.askProof(cmd, query)
+	}
+	if err != nil {
+		return err
+	}
+	if in.Others, err = f.readOthers(cmd); err != nil {
+		return err
+	}
+	return printReport(cmd, &f.outputFlags, verify.CheckParty(in))
+}
+
+// askProof asks the coordinator what it shows a party of the log.
+func (f *partyFlags) askProof(cmd *cobra.Command, query string) ([]protocol.Message, error) {
+	answer, err := askAPI(cmd.Context(), http.MethodGet, f.api, "/v1/proof?"+query, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<16))
+		var fault struct {
+			Error string `json:"error"`
+		}
+		if json.Unmarshal(text, &fault) != nil || fault.Error == "" {
+			fault.Error = fmt.Sprintf("%s answers %s: it is no coordinator, or an older one that keeps no log", f.api, answer.Status)
+		}
+		return nil, errors.New(fault.Error)
+	}
+	r, err := wal.NewReader(answer.Body, "the answer of "+f.api)
+	if err != nil {
+		return nil, err
+	}
+	var all []protocol.Message
+	err = recordSource{}.readRemaining(r, cmd.ErrOrStderr(), func(m protocol.Message) error { all = append(all, m); return nil })
+	return all, err
+}
+
+// newVerifyRecord is `gridbid verify record`.
+func newVerifyRecord() *cobra.Command {
+	var f verifyFlags
+	var o outputFlags
+	var record liveRecord
+	var parties []string
+	cmd := &cobra.Command{
+		Use:   "record [LEDGER...]",
+		Short: "check the whole log as an auditor, and run the clearings again",
+		Long: `Read the record of a coordinator: ledgers, folders of ledgers such as its archive, or with
+--live that of a running one. If several coordinators led, give the archives of all.`,
+		Example: `  gridbid verify record --live --log-key log.pub
+  gridbid verify record coordinator/archive standby/archive --log-key log.pub --party agent/oslo=UABC...`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := verify.RecordInput{Keys: make(map[protocol.Party][]string)}
+			var err error
+			if in.Log, err = f.verifier(); err != nil {
+				return err
+			}
+			for _, one := range parties {
+				who, key, ok := strings.Cut(one, "=")
+				if !ok {
+					return usageError{fmt.Errorf("--party %q: want PARTY=KEY, such as agent/oslo=UABC...", one)}
+				}
+				keys, err := publicKeys([]string{key})
+				if err != nil {
+					return err
+				}
+				in.Keys[protocol.Party(who)] = append(in.Keys[protocol.Party(who)], keys...)
+			}
+			live, err := record.url()
+			if err != nil {
+				return err
+			}
+			if live != "" {
+				args = append(args, live)
+			}
+			if len(args) == 0 {
+				return usageError{errors.New("verify record: which record? Name its ledgers, or read that of a running coordinator with --live")}
+			}
+			for _, path := range args {
+				all, err := readLedgers(cmd, path)
+				if err != nil {
+					return err
+				}
+				in.Record = append(in.Record, all...)
+			}
+			if in.Others, err = f.readOthers(cmd); err != nil {
+				return err
+			}
+			return printReport(cmd, &o, verify.CheckRecord(in))
+		},
+	}
+	f.register(cmd)
+	record.registerFlags(cmd)
+	o.registerOutput(cmd)
+	cmd.Flags().StringArrayVar(&parties, "party", nil, "`PARTY=KEY`: the public key of a party, or the file of its seed, with which it must sign what binds it. Repeatable")
+	return cmd
+}
+
+// newVerifyKey is `gridbid verify new-key`.
+func newVerifyKey() *cobra.Command {
+	name := "gridbid/log"
+	cmd := &cobra.Command{
+		Use:   "new-key FILE",
+		Short: "make a key for the log of a federation that has none",
+		Long: `Write the key of a log to FILE, and its public part beside it, with the extension .pub.
+"gridbid federation init" does so for a new federation. All coordinators get FILE, as
+proof: {key: FILE} in their configuration; sites, tenants and auditors the public part.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := federation.WriteLogKey(args[0], name); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  for coordinators, secret\n%s  for all others\n", args[0], federation.PublicLogKeyFile(args[0]))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", name, "`NAME` of the log, without spaces")
+	return cmd
+}
+
+// publicKeys returns public keys that are given as such, or by the file of a seed.
+func publicKeys(all []string) (out []string, err error) {
+	for _, k := range all {
+		if proof.IsPublicKey(k) {
+			out = append(out, k)
+			continue
+		}
+		text, err := os.ReadFile(k)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("key %q is neither a public key, which begins with U, nor a file: %w", k, err)}
+		}
+		key, err := proof.ReadPartyKey(text)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("key %s: %w", k, err)}
+		}
+		out = append(out, key.Public)
+	}
+	return out, nil
+}
+
+// readLedgers reads the messages of a ledger, or of all in a folder by their names.
+func readLedgers(cmd *cobra.Command, path string) (all []protocol.Message, err error) {
+	paths := []string{path}
+	if is, err := os.Stat(path); err == nil && is.IsDir() {
+		if paths, err = filepath.Glob(filepath.Join(path, "*.ledger")); err != nil || len(paths) == 0 {
+			return nil, usageError{errors.Join(fmt.Errorf("%s has no ledgers (*.ledger)", path), err)}
+		}
+	}
+	for _, p := range paths {
+		keep := func(m protocol.Message) error { all = append(all, m); return nil }
+		if err := (recordSource{path: p}).readMessages(cmd.InOrStdin(), cmd.ErrOrStderr(), keep); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// printReport prints a report, and returns an error if it has findings.
+func printReport(cmd *cobra.Command, o *outputFlags, r verify.Report) error {
+	err := o.printValue(cmd, r, func(out io.Writer) { showReport(out, r) })
+	if err == nil && len(r.Findings) > 0 {
+		err = fmt.Errorf("verify: %s: the log or what you hold is not what it should be; docs/proof.md says what each means and what to do", format.CountWithNoun(len(r.Findings), "finding", "findings"))
+	}
+	return err
+}
+
+// showReport prints a report for people. Texts hold names that others chose.
+func showReport(out io.Writer, r verify.Report) {
+	fmt.Fprintf(out, "%d entries of a log of %d, %d heads, %d receipts", r.Entries, r.Size, r.Heads, r.Receipts)
+	if r.Rounds > 0 {
+		fmt.Fprintf(out, ", rounds run again until %d", r.Rounds)
+	}
+	fmt.Fprintln(out)
+	for _, f := range r.Findings {
+		fmt.Fprintln(out, "FOUND  "+format.CleanText(f.String()))
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintln(out, "note   "+format.CleanText(n))
+	}
+	if len(r.Findings) == 0 {
+		fmt.Fprintln(out, "all that was checked agrees")
+	}
+}
