@@ -79,6 +79,7 @@ func operations() map[string]operation {
 		"GET /metrics":                             {summary: "metrics in Prometheus' format", other: map[int]string{http.StatusOK: "text/plain"}},
 		"GET /healthz":                             {summary: "the process answers", other: map[int]string{http.StatusOK: "text/plain"}},
 		"GET /readyz":                              {summary: "the coordinator leads or stands by; 503 if it can do neither", answers: map[int]any{http.StatusOK: readiness{}}},
+		"GET /v1/proof":                            {summary: "what a site or a tenant may see of the coordinator's log, with proofs, as a ledger (docs/proof.md)", query: []string{"site: who asks, a site", "tenant: who asks, a tenant", "party: as which the jobs of the tenant are submitted over NATS; none: through the API"}, other: map[int]string{http.StatusOK: "application/octet-stream"}},
 	}
 }
 

@@ -195,7 +195,7 @@ func look(front *api.Server, path string) (code int, text string) {
 // A coordinator asks for bids that reach it: no longer than the server takes of a
 // site, nor than it receives itself, unless its market is configured otherwise.
 func TestMaxOfferBytesFollowsPayloadLimits(t *testing.T) {
-	const headers = 4 << 10 // of a trace
+	const headers = 4<<10 + protocol.SignatureSize // of a trace, and a signature
 	for _, tc := range []struct {
 		name           string
 		limits         *natsbus.Limits

@@ -49,7 +49,7 @@ func OpenFor(who Reader, record []protocol.Message) ([]protocol.Message, error) 
 		}
 	}
 	out = append(out, r.sent...)
-	out[0] = protocol.Message{Version: protocol.Current, At: r.at, From: protocol.LogWriter, Seq: 1, To: who.Party, Body: o}
+	out[0] = protocol.Message{Version: protocol.Current, At: r.at, From: protocol.LogWriter, Seq: 1, To: cmp.Or(who.Party, protocol.LogWriter), Body: o}
 	return out, nil
 }
 
