@@ -50,6 +50,14 @@
 //	RunReplicas      run-replicas   agent       -> executor     run these, on these nodes and GPUs, and no others
 //	ReplicasRunning  running        executor    -> agent        these run; these were lost
 //
+// # The coordinator's log, in messages
+//
+//	LogHead          head           coordinator -> all          size and root of the log, signed
+//	Receipt          receipt        coordinator -> sender       the place in the log of a Submit or of Bids, signed
+//	SiteClearing     cleared        coordinator -> agent        what the clearing of a round read of the site
+//
+// LogBegin [begun], LogEntries [logged] and Openings [opened] are stored and shown, and never sent.
+//
 // An AssignReplicas is repeated until a ReplicaStatus names its revision, a RunReplicas until a
 // ReplicasRunning does.
 //

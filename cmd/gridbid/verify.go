@@ -199,8 +199,8 @@ func (f *partyFlags) askProof(cmd *cobra.Command, query string) ([]protocol.Mess
 // newVerifyRecord is `gridbid verify record`.
 func newVerifyRecord() *cobra.Command {
 	var f verifyFlags
-	var o outputFlags
-	var record liveRecord
+	var of apiFlags
+	var live bool
 	var parties []string
 	cmd := &cobra.Command{
 		Use:   "record [LEDGER...]",
@@ -226,12 +226,12 @@ func newVerifyRecord() *cobra.Command {
 				}
 				in.Keys[protocol.Party(who)] = append(in.Keys[protocol.Party(who)], keys...)
 			}
-			live, err := record.url()
-			if err != nil {
-				return err
-			}
-			if live != "" {
-				args = append(args, live)
+			if live || cmd.Flags().Changed("api") || cmd.Flags().Changed("context") {
+				u, err := apiURL(of.api)
+				if err != nil {
+					return err
+				}
+				args = append(args, u.String()+recordPath)
 			}
 			if len(args) == 0 {
 				return usageError{errors.New("verify record: which record? Name its ledgers, or read that of a running coordinator with --live")}
@@ -246,12 +246,12 @@ func newVerifyRecord() *cobra.Command {
 			if in.Others, err = f.readOthers(cmd); err != nil {
 				return err
 			}
-			return printReport(cmd, &o, verify.CheckRecord(in))
+			return printReport(cmd, &of.outputFlags, verify.CheckRecord(in))
 		},
 	}
 	f.register(cmd)
-	record.registerFlags(cmd)
-	o.registerOutput(cmd)
+	of.registerFlags(cmd, false)
+	cmd.Flags().BoolVar(&live, "live", false, "read the record of the running coordinator at --api")
 	cmd.Flags().StringArrayVar(&parties, "party", nil, "`PARTY=KEY`: the public key of a party, or the file of its seed, with which it must sign what binds it. Repeatable")
 	return cmd
 }
