@@ -59,10 +59,10 @@ func AppendSigned(dst []byte, m Message, sign func(digest []byte) ([]byte, error
 }
 
 // IsBinding reports whether m binds its sender, so that others rely on it: a sender with a key signs
-// such messages. They are bids and what a site reports of its awards, and what a submitter orders.
+// such messages. They are bids, what a site reports of its awards, and what a submitter orders.
 func (m Message) IsBinding() bool {
 	switch m.Body.(type) {
-	case Submit, Cancel, RegisterSite, Bids, Accept, Decline, Preempted, UsageReport, SiteUsage:
+	case Submit, Cancel, RegisterSite, Bids, Accept, Decline, Preempted, UsageReport, SiteUsage, SubmitService, CapacityBid:
 		return true
 	}
 	return false
