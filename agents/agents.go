@@ -91,6 +91,9 @@ type Agent struct {
 	reportsStarts       bool                             // see ReportStarts
 	startReports        []startReport
 	keptRooms           []keptRoom
+	hub                 hubState
+	own                 map[protocol.JobID]*ownJob
+	ownCalled           map[protocol.JobID]protocol.Time // own jobs that a coordinator has called, so that only an award may start them, and when they arrived
 	heartbeat           heartbeat
 	services            map[protocol.ServiceID]*heldService
 	triedVersion        int // of the fleet when replicas without a node were tried last: see keepServices
@@ -134,6 +137,8 @@ func New(cfg Config, f *capacity.Fleet, g *forecast.GridState) *Agent {
 		running:    make(map[protocol.JobID]*activeRun),
 		rebidAfter: make(map[protocol.JobID]protocol.Time),
 		services:   make(map[protocol.ServiceID]*heldService),
+		own:        make(map[protocol.JobID]*ownJob),
+		ownCalled:  make(map[protocol.JobID]protocol.Time),
 	}
 }
 
@@ -175,6 +180,9 @@ func (a *Agent) workDue() (due protocol.Time) {
 	if len(a.plannedPauses) > 0 && (due == 0 || a.plannedPauses[0].at < due) {
 		due = a.plannedPauses[0].at
 	}
+	if t := a.ownJobsDue(); t != 0 && (due == 0 || t < due) {
+		due = t
+	}
 	for _, k := range a.keptRooms {
 		if due == 0 || k.until < due {
 			due = k.until
@@ -208,12 +216,19 @@ func (a *Agent) Tick(now protocol.Time) []protocol.Message {
 	msgs = append(msgs, a.sendDuePauses(now)...)
 	msgs = append(msgs, a.sendStartReports(now)...)
 	msgs = append(msgs, a.startQueuedJobs(now)...)
+	msgs = append(msgs, a.tendOwnJobs(now)...)
 	return append(msgs, a.keepServices(now)...)
 }
 
 // Step implements bus.Machine.
 func (a *Agent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	a.events = a.events[:0]
+	if m.From == protocol.Coordinator {
+		a.hub.heard = now
+		if _, ok := m.Body.(protocol.Heartbeat); ok {
+			return a.tendOwnJobs(now)
+		}
+	}
 	if !a.admitMessage(m) {
 		return nil
 	}
@@ -264,6 +279,8 @@ func (a *Agent) handleMessage(now protocol.Time, m protocol.Message) []protocol.
 		case protocol.ReplicasRunning:
 			a.handleReplicasRunning(now, b)
 		}
+	case protocol.QueueParty(a.cfg.Site):
+		return a.handleOwnJob(now, m)
 	case protocol.SignalParty(a.cfg.Site):
 		if b, ok := m.Body.(protocol.Signal); ok {
 			a.grid.RecordSignal(now, b)

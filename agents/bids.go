@@ -23,6 +23,7 @@ func (a *Agent) answerCall(now protocol.Time, c protocol.CallForBids) []protocol
 		return a.refuseCall(now, c, err)
 	}
 	a.planning = plan
+	a.noteOwnCalled(now, c.Jobs)
 	o := a.bidsForCall(now, c, func(j protocol.Job) {
 		a.calledJobs[j.ID] = j
 		if j.Arrival > a.lastCallAt { // first call of this job: placement learns what kinds of jobs arrive
@@ -58,6 +59,9 @@ func (a *Agent) bidsForCall(now protocol.Time, c protocol.CallForBids, observe f
 		p.estimated = len(expect) > 0
 		m := p.bidsForJob(j)
 		m.Expect = expect
+		if a.own[j.ID].isUnsettled() {
+			m = protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.StartedAlone}}
+		}
 		o.Jobs = append(o.Jobs, m)
 	}
 	o.Preemptions = a.preemptionsFor(now, c, o.Jobs)

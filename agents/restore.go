@@ -45,7 +45,13 @@ func (a *Agent) NeedsEvent(m protocol.Message) bool {
 		if len(b.Jobs) == 0 {
 			return false
 		}
-		id = b.Jobs[0].ID
+		if id = b.Jobs[0].ID; a.ownCalled[id] != 0 {
+			return true
+		}
+	case protocol.Submit:
+		id = b.Job.ID
+	case protocol.LocalStart:
+		id = b.Job
 	case protocol.Award:
 		id = b.Job
 	case protocol.Accept:
@@ -71,7 +77,7 @@ func (a *Agent) NeedsEvent(m protocol.Message) bool {
 	case protocol.AssignReplicas, protocol.RunReplicas:
 		return a.needsServiceEvent(m)
 	}
-	return a.running[id] != nil || a.queueIndex(id) >= 0 || a.pendingAckOf(id) != nil
+	return a.running[id] != nil || a.queueIndex(id) >= 0 || a.pendingAckOf(id) != nil || a.own[id] != nil
 }
 
 // Restore applies one event to an agent that has not taken a step yet. After all events in order
@@ -86,10 +92,15 @@ func (a *Agent) Restore(m protocol.Message) error {
 	case protocol.CallForBids:
 		for _, j := range b.Jobs {
 			a.calledJobs[j.ID] = j
+			a.restoreOwnCalled(j)
 		}
 		if plan := b.Planning.OrDefault(); plan.Validate() == nil {
 			a.planning = plan
 		}
+	case protocol.Submit:
+		a.keepOwnJob(b)
+	case protocol.LocalStart:
+		a.restoreLocalStart(m, b)
 	case protocol.Award:
 		a.lastAward = b
 	case protocol.Accept:
@@ -98,6 +109,7 @@ func (a *Agent) Restore(m protocol.Message) error {
 		a.restoreConfirm(m, b)
 	case protocol.Decline:
 		a.releaseJob(m.At, b.Job)
+		a.own[b.Job].givenUp()
 		a.scheduleResend(m.At, pendingAck{job: b.Job, epoch: b.Epoch, to: protocol.Coordinator, body: b})
 	case protocol.Launch:
 		return a.restoreLaunch(m, b)
@@ -111,6 +123,10 @@ func (a *Agent) Restore(m protocol.Message) error {
 		}
 	case protocol.UsageReport:
 		a.forgetEndedJob(m.At, b.Job)
+		if o := a.own[b.Job]; o.isUnsettled() {
+			o.report = &b
+			break
+		}
 		a.scheduleResend(m.At, pendingAck{job: b.Job, epoch: b.Epoch, to: protocol.Coordinator, body: b})
 	case protocol.Preempt:
 		if l := a.running[b.Job]; l != nil {
@@ -135,7 +151,7 @@ func (a *Agent) Restore(m protocol.Message) error {
 // restoreAccept restores an accepted job as queued; a following Launch moves it to running.
 func (a *Agent) restoreAccept(m protocol.Message, b protocol.Accept) {
 	a.epochs[b.Job] = b.Epoch
-	if _, here := a.adoptNewerAward(a.lastAward); !here {
+	if _, here := a.adoptNewerAward(a.lastAward); !here && !a.own[b.Job].isUnsettled() {
 		a.queue = append(a.queue, reservation{job: a.calledJobs[b.Job].AtPlaces(a.lastAward.Places), award: a.lastAward})
 	}
 	a.scheduleResend(m.At, pendingAck{job: b.Job, epoch: b.Epoch, leaseEnd: a.lastAward.Lease, to: protocol.Coordinator, body: b})
@@ -146,6 +162,8 @@ func (a *Agent) restoreConfirm(m protocol.Message, b protocol.Confirm) {
 	a.dropPendingAck(b.Job)
 	l, i := a.running[b.Job], a.queueIndex(b.Job)
 	switch {
+	case a.own[b.Job].isUnsettled():
+		a.restoreOwnConfirmed(m, b)
 	case b.Code == protocol.AwardVoid:
 		delete(a.epochs, b.Job)
 		a.releaseJob(m.At, b.Job)

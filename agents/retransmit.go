@@ -95,7 +95,7 @@ func (a *Agent) retransmitDue(now protocol.Time) (msgs []protocol.Message) {
 		}
 		a.pendingAcks = slices.Delete(a.pendingAcks, i, i+1)
 		_, accept := o.body.(protocol.Accept)
-		if l := a.running[o.job]; accept && now > o.leaseEnd && (l == nil || !l.confirmed) {
+		if l := a.running[o.job]; accept && now > o.leaseEnd && (l == nil || !l.confirmed) && !a.own[o.job].isUnsettled() {
 			msgs = append(msgs, a.declineJob(now, o.job, o.epoch, protocol.Reason{Code: protocol.Unconfirmed})...)
 			continue
 		}
@@ -141,6 +141,8 @@ func (a *Agent) handleAcceptConfirmed(now protocol.Time, m protocol.Message, c p
 	l := a.running[c.Job]
 	i := a.queueIndex(c.Job)
 	switch {
+	case a.own[c.Job].isUnsettled():
+		return a.ownRunConfirmed(now, m, c)
 	case l != nil && l.acceptedEpoch == c.Epoch:
 		if l.confirmed { // the Accept was of a newer award for a running job
 			a.queryExecutorLater(now, c.Job, l)
@@ -232,6 +234,7 @@ func (a *Agent) giveBackJob(now protocol.Time, id protocol.JobID, epoch uint64, 
 
 // handleCancel gives up a queued job, or has the executor stop a running one.
 func (a *Agent) handleCancel(now protocol.Time, c protocol.Cancel) []protocol.Message {
+	a.voidOwnRun(now, c)
 	return a.stopJob(now, c.Job, c.Epoch, protocol.Reason{Code: protocol.Cancelled}, false)
 }
 

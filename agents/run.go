@@ -18,6 +18,8 @@ func (a *Agent) handleAward(now protocol.Time, m protocol.Message, w protocol.Aw
 	switch {
 	case w.Epoch <= a.epochs[w.Job]:
 		return decline(protocol.Superseded)
+	case a.own[w.Job].isUnsettled():
+		return a.adoptOwnRun(now, m, w)
 	case !ok:
 		return decline(protocol.UnknownJob)
 	case now > w.Lease:
@@ -307,6 +309,9 @@ func (a *Agent) handleFinished(now protocol.Time, x protocol.Finished) []protoco
 	}
 	a.forgetEndedJob(now, x.Job)
 	a.recordCompletedRun(now, ended, l, x)
+	if a.own[x.Job].isUnsettled() {
+		return append(a.holdOwnReport(now, done, x), a.startQueuedJobs(now)...)
+	}
 	report := a.sendReliably(now, pendingAck{job: x.Job, epoch: l.acceptedEpoch, to: protocol.Coordinator, body: done})
 	a.recordEvent(report)
 	return append([]protocol.Message{report}, a.startQueuedJobs(now)...)

@@ -10,7 +10,7 @@ CHAOS ?= 60s
 # The program that test-prometheus starts.
 PROMETHEUS ?= prometheus
 
-.PHONY: sim sim-preempt chaos test-prometheus
+.PHONY: sim sim-preempt sim-outage chaos test-prometheus
 
 ## sim: play SEEDS of the federation under faults, for SIM at most; a seed that fails says how to see it again
 sim:
@@ -19,6 +19,10 @@ sim:
 ## sim-preempt: play 1,000 seeds in which jobs have others stopped; a seed that fails says how to see it again
 sim-preempt:
 	$(GO) test ./lab/faults -run 'RoomIsMade' -count 1 -preempting 1000 -timeout 30m -v
+
+## sim-outage: play 1,000 seeds in which no coordinator is heard for a while, and sites start their own jobs
+sim-outage:
+	$(GO) test ./lab/faults -run 'InAnOutage' -count 1 -outages 1000 -timeout 30m -v
 
 ## chaos: run a federation in processes of its own; kill, stop and cut them off for CHAOS; check how each job ended
 chaos:

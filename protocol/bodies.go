@@ -10,6 +10,9 @@ type (
 	Submit struct {
 		Job  Job  `msgpack:"j"`
 		Task Task `msgpack:"tk,omitempty"`
+		// Alone: the site whose queue submits the job may start it by itself while it hears no coordinator.
+		// Until the site has bid for it, the coordinator awards it to nobody.
+		Alone bool `msgpack:"al,omitempty"`
 	}
 
 	// CallForBids opens a clearing round: all jobs in it are awarded together.

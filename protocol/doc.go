@@ -26,6 +26,7 @@
 //	Started      started   executor    -> agent        it runs; a live agent tells the coordinator, and where
 //	Finished     exited    executor    -> agent        it ended, with the energy it used
 //	Interrupted  lost      executor    -> agent        it could not start, or was stopped by another cause than its own program
+//	LocalStart   local-start agent     -> coordinator  it started this job of its own queue, hearing no coordinator
 //	Preempt      preempt   coordinator -> agent        stop this run, so that another job can start
 //	Preempted    preempted agent       -> coordinator  its run was stopped to make room for another
 //	UsageReport  done      agent       -> coordinator  measured energy, carbon and money
@@ -70,7 +71,7 @@
 // operator's requests), RegisterSite (an agent registers its site), Signal (a source
 // publishes prices, carbon intensities or PUE), Inventory (the executor reports nodes and
 // running jobs), IdleReading and SiteUsage (the executor, then the agent, report the
-// energy of a site's hour), Heartbeat (an agent lives) and SiteCondition (the
+// energy of a site's hour), Heartbeat (an agent or the coordinator lives) and SiteCondition (the
 // coordinator's monitor: a site has become silent, or is back). Heartbeats are in no
 // ledger; CompletedRun, InputLog and Snapshot are stored in logs and never sent.
 //

@@ -61,6 +61,7 @@ var sentences = []Message{
 	sent(Reject{Job: "philly-17", Why: Reason{Code: Malformed, Note: "run: want 1s..720h at the reference clock"}}),
 	sent(Accept{Job: "philly-17", Epoch: 3, Start: noon.Add(time.Hour)}),
 	sent(Decline{Job: "philly-17", Epoch: 3, Why: Reason{Code: CapacityTaken}}),
+	sent(LocalStart{Job: "oslo/ops-17", Epoch: 1, Option: anOption}),
 	sent(Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0, 7}, Model: "V100", Cap: 200_000, Run: time.Hour, Power: 190_000}),
 	sent(Started{Job: "philly-17", Epoch: 3}),
 	sent(Finished{Job: "philly-17", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 600_000_000}, {Hour: noon.Add(time.Hour), Energy: 1}}}),

@@ -56,7 +56,9 @@ func (m Message) IsPlausible() bool {
 	case SiteUsage:
 		return by("agent/") && b.Total >= 0 && b.Total <= MaxEnergy && b.Idle.isWithinBounds() && b.Jobs.isWithinBounds()
 	case Heartbeat:
-		return by("agent/") && b.Every > 0
+		return (by("agent/") || m.From == Coordinator) && b.Every > 0
+	case LocalStart:
+		return by("agent/") && b.isPossible()
 	case SiteCondition:
 		return b.Site != "" && (m.From == SiteMonitor || m.From == OperatorAPI && b.State == SiteRevoked)
 	case Preempted:

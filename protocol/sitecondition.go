@@ -37,8 +37,9 @@ const (
 )
 
 type (
-	// Heartbeat says that an agent is alive, every few seconds. Only live sites send it, and no
-	// ledger holds it: the coordinator's monitor turns heartbeats and silence into SiteConditions.
+	// Heartbeat says that an agent is alive, every few seconds; the coordinator's says so to all. Only
+	// live parties send it, and no ledger holds it: the coordinator's monitor turns heartbeats and
+	// silence into SiteConditions. The coordinator's are all numbered 1, outside its sequence.
 	Heartbeat struct {
 		Every time.Duration `msgpack:"e"`            // the next one follows after this time
 		Stale Reason        `msgpack:"st,omitempty"` // why the site's signals are stale; no Code: they are not

@@ -8,11 +8,13 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,6 +48,7 @@ type Config struct {
 	FederationBus bus.Bus // connects agent and queue to the coordinator
 	SiteBus       bus.Bus // connects the site's own parties; nil: one within this process
 	Clock         bus.Clock
+	Heartbeat     time.Duration // between the agent's heartbeats; 0: 2 s
 	Log           *slog.Logger
 
 	// SideParties are the site's other machines; events of a PersistentParty are logged.
@@ -66,7 +69,7 @@ type Config struct {
 	HeldDir string
 }
 
-// heartbeatInterval is how often a live agent says that it is alive. The coordinator takes a site
+// heartbeatInterval is how often a live agent says that it is alive, by default. The coordinator takes a site
 // for silent after three that it misses.
 const heartbeatInterval = 2 * time.Second
 
@@ -102,7 +105,7 @@ func RunSite(ctx context.Context, cfg Config) (err error) {
 		a.ReportStarts()
 	}
 	if a, ok := cfg.Agent.(interface{ SendHeartbeats(time.Duration) }); ok {
-		a.SendHeartbeats(cfg.Clock.Simulated(heartbeatInterval))
+		a.SendHeartbeats(cfg.Clock.Simulated(cmp.Or(cfg.Heartbeat, heartbeatInterval)))
 	}
 	if cfg.Agent != nil { // first: it must be connected before the others send
 		conn, err := r.connectAgent(ctx, siteBus)
@@ -116,7 +119,16 @@ func RunSite(ctx context.Context, cfg Config) (err error) {
 	}
 	if cfg.Queue != nil {
 		start("queue", func() error {
-			return cfg.Queue(ctx, bus.NewReconnectingConn(ctx, cfg.FederationBus, protocol.QueueParty(cfg.Site), cfg.Log), incarnation)
+			conn := bus.NewReconnectingConn(ctx, cfg.FederationBus, protocol.QueueParty(cfg.Site), cfg.Log)
+			if cfg.Agent != nil && siteBus != cfg.FederationBus {
+				local, err := siteBus.Connect(ctx, protocol.QueueParty(cfg.Site))
+				if err != nil {
+					return errors.Join(err, conn.Close())
+				}
+				agent, _ := cfg.Agent.(interface{ MayStartAlone(*protocol.Job) bool })
+				conn = copiedToAgent{Conn: conn, local: local, to: protocol.AgentParty(cfg.Site), agent: agent}
+			}
+			return cfg.Queue(ctx, conn, incarnation)
 		})
 	}
 	for who, p := range cfg.SideParties {
@@ -262,6 +274,33 @@ func (r *siteRun) connectAgent(ctx context.Context, siteBus bus.Bus) (bus.Conn, 
 	}
 	return bus.NewSplitConn(local, bus.NewReconnectingConn(ctx, r.cfg.FederationBus, who, r.cfg.Log)), nil
 }
+
+// A copiedToAgent is the queue's connection to the federation, which also tells the site's agent what the
+// queue submits and cancels: it may start these jobs while it hears no coordinator.
+type copiedToAgent struct {
+	bus.Conn
+	local bus.Conn
+	to    protocol.Party
+	agent interface{ MayStartAlone(*protocol.Job) bool } // nil: it starts none by itself
+}
+
+// Send implements bus.Conn.
+func (c copiedToAgent) Send(ctx context.Context, ms ...protocol.Message) error {
+	ms = slices.Clone(ms)
+	copies := make([]protocol.Message, len(ms))
+	for i := range ms {
+		if s, ok := ms[i].Body.(protocol.Submit); ok && c.agent != nil {
+			s.Alone = c.agent.MayStartAlone(&s.Job)
+			ms[i].Body = s
+		}
+		copies[i] = ms[i]
+		copies[i].To = c.to
+	}
+	return errors.Join(c.local.Send(ctx, copies...), c.Conn.Send(ctx, ms...))
+}
+
+// Close implements bus.Conn.
+func (c copiedToAgent) Close() error { return errors.Join(c.local.Close(), c.Conn.Close()) }
 
 // watchAgent passes the agent's state to Config.Watch.
 func (r *siteRun) watchAgent() {

@@ -200,6 +200,7 @@ func runTerm(outer context.Context, cfg Config) error {
 	cfg.API.AnswerQuotesBy(evaluateQuoteBy(m))
 	cfg.API.StartLeading(t.Incarnation())
 	beside.Go(func() { cfg.API.WatchSites(ctx, t.Incarnation(), m.Suspects, cfg.Log) })
+	beside.Go(func() { cfg.sendHeartbeats(ctx, conn) })
 	loop := bus.Loop{Clock: cfg.Clock, Intercept: cfg.API.ReceiveFromSite, Persist: k.recordingPersist(t, cfg.Recorder), LocalRequests: cfg.API.LocalRequests(), OnInput: cfg.OnInput, Persisted: cfg.Recorder.RecordInput, OnSent: func(received, sent []protocol.Message) {
 		cfg.publishSent(received, sent)
 		if cfg.OnCounts != nil {
@@ -210,6 +211,27 @@ func runTerm(outer context.Context, cfg Config) error {
 		return fmt.Errorf("leader: %w", err)
 	}
 	return nil
+}
+
+// heartbeatInterval is how often a leader says that it is alive: a site that hears nothing for long
+// starts jobs of its own by itself.
+const heartbeatInterval = 2 * time.Second
+
+// sendHeartbeats sends heartbeats until ctx ends. They stand outside the sequence of its messages, pass no market, and are in no
+// ledger. One that cannot be sent is missed, as one that is lost.
+func (cfg Config) sendHeartbeats(ctx context.Context, conn bus.Conn) {
+	tick := time.NewTicker(heartbeatInterval)
+	defer tick.Stop()
+	for {
+		_ = conn.Send(ctx, protocol.Message{
+			Version: protocol.Current, At: cfg.Clock.Now(), From: protocol.Coordinator, Seq: 1, Body: protocol.Heartbeat{Every: cfg.Clock.Simulated(heartbeatInterval)},
+		})
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // snapshotPeriodically writes a snapshot whenever the log has MaxTail entries after the latest

@@ -50,6 +50,9 @@ func (k *Market) takeJobsFromSite(now protocol.Time, name string) (taken []*lot)
 	}
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		l := k.lots[id]
+		if l.from == protocol.QueueParty(name) {
+			l.alone = false
+		}
 		switch {
 		case l.site != name || l.state == ended:
 			continue

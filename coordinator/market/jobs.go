@@ -77,7 +77,7 @@ func (k *Market) createLot(at protocol.Time, from protocol.Party, s protocol.Sub
 	if !k.cfg.atOnce {
 		due = at.Floor(k.cfg.Gather).Add(k.cfg.Gather)
 	}
-	l := &lot{job: s.Job, submitted: s.Job, task: s.Task, from: from, due: due}
+	l := &lot{job: s.Job, submitted: s.Job, task: s.Task, from: from, due: due, alone: s.Alone && from.SiteName() != ""}
 	k.lots[s.Job.ID] = l
 	return l
 }

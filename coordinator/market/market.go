@@ -168,6 +168,8 @@ type lot struct {
 	listed           bool               // in Market.idleLots
 	submissionDigest uint64             // of the submission, once that is no longer kept; else 0
 
+	alone bool // the site whose queue submitted it may start it by itself
+
 	why        protocol.Reason    // of the last award
 	lastStatus protocol.JobStatus // last status sent to the queue that submitted it
 }
@@ -303,6 +305,8 @@ func (k *Market) stepJobs(now protocol.Time, m protocol.Message) []protocol.Mess
 		return k.handleDecline(now, m, b)
 	case protocol.Started:
 		k.handleStarted(now, m, b)
+	case protocol.LocalStart:
+		return k.handleLocalStart(now, m, b)
 	case protocol.UsageReport:
 		return k.handleUsageReport(now, m, b)
 	case protocol.Preempted:

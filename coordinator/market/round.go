@@ -233,6 +233,10 @@ func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, im
 	// the same order in every replay.
 	for _, i := range r.claimOrder() {
 		job := &r.lots[i].submitted // policy rules see the home as submitted; after a pause lot.job names the checkpoint's site
+		if k.awaitsHome(r, r.lots[i]) {
+			against[i] = protocol.Reason{Code: protocol.HomeSilent, Note: r.lots[i].from.SiteName()}
+			continue
+		}
 		claim := planned.openClaim(k, job)
 		for _, a := range answers[i] {
 			if k.mayStillRun(a.site, job.ID) {

@@ -170,6 +170,8 @@ var reasonTexts = map[protocol.Code]string{
 	protocol.Preempting:         "runs are being stopped to make room for it",
 	protocol.QuotaReclaimed:     "the room was lent, and its owner needs it",
 	protocol.QueueBlocked:       "a job before it in its StrictFIFO queue finds no room",
+	protocol.StartedAlone:       "its site started it while no coordinator was heard",
+	protocol.HomeSilent:         "the site whose queue submitted it may start it by itself, and did not say that it will not",
 	protocol.NoCapacity:         "the site has no room in time",
 	protocol.PastDeadline:       "no start at the site meets the deadline",
 	protocol.NoSignal:           "the site does not know its price or carbon intensity",

@@ -50,6 +50,9 @@ type FaultPlan struct {
 	Preempting        int           // rate of jobs of a class that may preempt; others run for long then
 	Quotas            bool          // of a plan with preemption: one tenant is guaranteed GPUs
 	MostGPUsForOthers int           // GPUs that a site lends to jobs that are not of its own tenant; 0: all
+	Own               int           // jobs that the queue of each site submits; with any, sites start them by themselves when they hear no coordinator
+	Outage            time.Duration // of a plan with such jobs: how long none is heard
+	CutOff            bool          // one site is cut off then; else the coordinators are off
 	Bug               PlantedBug
 }
 
@@ -81,6 +84,9 @@ func DrawPlanWith(seed uint64, b PlantedBug) FaultPlan {
 	plan.Bug = b
 	if b == Crowded || b == StopAll {
 		plan.Sites, plan.Jobs, plan.Preempting = min(plan.Sites, 2), 12, 400
+	}
+	if b == Outage || b == AloneUnsaid || b == OwnForgotten {
+		plan.drawOutage(seed)
 	}
 	if b == StopAll || b == Crowded && seed%3 == 0 {
 		plan.LossRate, plan.CrashRate, plan.Skew, plan.Gangs = 0, 0, 0, 0
@@ -145,7 +151,7 @@ func RunSeed(seed uint64, plan FaultPlan) (FaultCounts, error) {
 
 // A FaultCounts counts what happened in runs.
 type FaultCounts struct {
-	Steps, Messages, Lost, Repeated, Crashes, Pauses, Cuts, Takeovers, Jobs, Ran, Refused, Preempted int
+	Steps, Messages, Lost, Repeated, Crashes, Pauses, Cuts, Takeovers, Jobs, Ran, Refused, Preempted, Alone int
 }
 
 // AddCounts adds the counts of another run.
@@ -155,7 +161,7 @@ func (s *FaultCounts) AddCounts(t FaultCounts) {
 		n  int
 	}{
 		{&s.Steps, t.Steps}, {&s.Messages, t.Messages}, {&s.Lost, t.Lost}, {&s.Repeated, t.Repeated}, {&s.Crashes, t.Crashes},
-		{&s.Pauses, t.Pauses}, {&s.Cuts, t.Cuts}, {&s.Takeovers, t.Takeovers}, {&s.Jobs, t.Jobs}, {&s.Ran, t.Ran}, {&s.Refused, t.Refused}, {&s.Preempted, t.Preempted},
+		{&s.Pauses, t.Pauses}, {&s.Cuts, t.Cuts}, {&s.Takeovers, t.Takeovers}, {&s.Jobs, t.Jobs}, {&s.Ran, t.Ran}, {&s.Refused, t.Refused}, {&s.Preempted, t.Preempted}, {&s.Alone, t.Alone},
 	} {
 		*v.to += v.n
 	}

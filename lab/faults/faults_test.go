@@ -13,6 +13,7 @@ var (
 	bug        = flag.String("bug", "", "with a bug of this name planted")
 	seeds      = flag.Int("seeds", 400, "how many seeds to play")
 	preempting = flag.Int("preempting", 60, "how many seeds of plans with preemption to play")
+	outages    = flag.Int("outages", 40, "how many seeds of plans with an outage to play")
 	first      = flag.Uint64("first", 1, "the first of them")
 	until      = flag.Duration("for", 0, "stop after so long, however many there are")
 )
@@ -54,6 +55,24 @@ func TestRoomIsMadeUnderFaults(t *testing.T) {
 	}
 }
 
+// A site that hears no coordinator starts its own jobs; nothing of them is lost, none runs twice, and it lends
+// no more than its terms say.
+func TestOwnJobsRunInAnOutage(t *testing.T) {
+	var sum FaultCounts
+	for n := range *outages {
+		s := *first + uint64(n)
+		one, err := RunSeed(s, DrawPlanWith(s, Outage))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.AddCounts(one)
+	}
+	t.Logf("%d seeds: %+v", *outages, sum)
+	if *outages >= 40 && sum.Alone < *outages {
+		t.Errorf("few jobs were started without a coordinator: %+v", sum)
+	}
+}
+
 // A seed that went wrong, again, with its story.
 func TestSeed(t *testing.T) {
 	if *seed == 0 {
@@ -69,7 +88,7 @@ func TestSeed(t *testing.T) {
 
 // The oracle finds each planted bug, and the error says how to reproduce it.
 func TestPlantedBugsAreFound(t *testing.T) {
-	for _, b := range []PlantedBug{NoFencing, SendBeforePersist, ForgetEndedIDs, RunUnconfirmed, ForgetTerms, HalfGang, GangsForgotten, StopAll, PreemptForgotten} {
+	for _, b := range []PlantedBug{NoFencing, SendBeforePersist, ForgetEndedIDs, RunUnconfirmed, ForgetTerms, HalfGang, GangsForgotten, StopAll, PreemptForgotten, AloneUnsaid, OwnForgotten} {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()
 			for s := uint64(1); s <= 2000; s++ {

@@ -24,6 +24,7 @@ type simHost struct {
 	down          bool
 	paused        bool
 	partitioned   bool
+	off, cut      bool          // by the outage of the plan, until its end: it is not started, or stays partitioned
 	neverRestarts bool          // whether it never starts again
 	queuedWork    []func()      // actions that wait for the end of a pause
 	alarm         protocol.Time // time of the next scheduled tick
@@ -188,7 +189,7 @@ func (h *simHost) crashProcess(how string) {
 
 // restartProcess starts the process if it is down and may start again.
 func (h *simHost) restartProcess() {
-	if !h.down || h.neverRestarts {
+	if !h.down || h.neverRestarts || h.off {
 		return
 	}
 	h.down = false

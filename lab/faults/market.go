@@ -104,8 +104,26 @@ func (h *simHost) startLeading() {
 	h.disk = &leaderTerm{run: p, last: p.stream.last}
 	h.machine = m
 	h.renewLease(m)
+	if p.plan.Own > 0 {
+		h.sendHeartbeats(m)
+	}
 	h.armTimer()
 }
+
+// sendHeartbeats says that a leader is alive, for as long as it leads.
+func (h *simHost) sendHeartbeats(m *market.Market) {
+	p := h.run
+	h.runOrQueue(func() {
+		if h.machine != m {
+			return
+		}
+		p.sendMessage(h, protocol.Message{Version: protocol.Current, At: h.localTime(), From: protocol.Coordinator, Seq: 1, Body: protocol.Heartbeat{Every: heartbeatInterval}})
+		p.scheduleAfter(heartbeatInterval, func() { h.sendHeartbeats(m) })
+	})
+}
+
+// heartbeatInterval is that of coordinators and agents.
+const heartbeatInterval = 2 * time.Second
 
 // pollInterval returns the interval of a periodic action. After the faults it is longer,
 // because these actions are most of a run's steps.

@@ -33,6 +33,7 @@ type faultOracle struct {
 	sites     []string
 	clusters  map[string]*observedCluster
 	submitter *retryingSubmitter
+	queues    map[string]*retryingSubmitter // by site
 	preempt   preemptions
 	siteOf    map[string]string // by node
 	over      protocol.Time     // since when all jobs have ended
@@ -77,7 +78,7 @@ func (o *faultOracle) expectJob(j protocol.Job) {
 	}
 	if o.preempt.jobs == nil {
 		o.preempt = preemptions{make(map[protocol.JobID]protocol.Job), make(map[protocol.JobID]uint64), make(map[run]bool), make(map[run]bool), 0}
-		o.siteOf = make(map[string]string)
+		o.siteOf, o.queues = make(map[string]string), make(map[string]*retryingSubmitter)
 	}
 	o.preempt.jobs[j.ID] = j
 	o.jobs[j.ID] = &observedJob{job: j, epochsSeen: make(map[uint64]bool)}
@@ -166,6 +167,9 @@ func (o *faultOracle) checkStart(l protocol.Launch, site string) {
 	case f.outcome != "":
 		o.run.reportViolation("%s was %s, and runs at %s", id, f.outcome, site)
 	}
+	if !f.submissionDurable {
+		o.run.sum.Alone++
+	}
 	f.site, f.sitesRunAt = site, append(f.sitesRunAt, site)
 }
 
@@ -229,7 +233,7 @@ func (o *faultOracle) checkDomain(id protocol.JobID, l *protocol.Launch) {
 func (o *faultOracle) checkTerms(site string, runs map[protocol.JobID]protocol.Launch) {
 	lent := 0
 	for _, l := range runs {
-		if l.Job.Tenant != ownTenant {
+		if l.Job.Tenant != ownTenant && l.Job.Tenant != queueTenant(site) {
 			lent += l.Job.GPUs
 		}
 	}
@@ -317,7 +321,7 @@ func (o *faultOracle) checkSentMessage(m protocol.Message) {
 // can happen.
 func (o *faultOracle) allQuiet() bool {
 	p := o.run
-	if p.inFaultPeriod() || o.submitter == nil || !o.submitter.allEnded() {
+	if p.inFaultPeriod() || !o.submittersKnow() {
 		return false
 	}
 	for _, id := range slices.Sorted(maps.Keys(o.jobs)) {
@@ -331,6 +335,16 @@ func (o *faultOracle) allQuiet() bool {
 	return p.now > o.over.Add(3*time.Minute)
 }
 
+// submittersKnow reports whether the submitter and the queues know the outcome of all their jobs.
+func (o *faultOracle) submittersKnow() bool {
+	for _, s := range o.queues {
+		if !s.allEnded() {
+			return false
+		}
+	}
+	return o.submitter != nil && o.submitter.allEnded()
+}
+
 // checkFinalState checks the invariants that must hold at the end of a run.
 func (o *faultOracle) checkFinalState() {
 	for _, id := range slices.Sorted(maps.Keys(o.jobs)) {
@@ -342,7 +356,7 @@ func (o *faultOracle) checkFinalState() {
 			return
 		}
 	}
-	if o.submitter == nil || !o.submitter.allEnded() {
+	if !o.submittersKnow() {
 		o.run.reportViolation("the submitter was never notified of the ends of its jobs")
 	}
 }

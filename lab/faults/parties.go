@@ -87,6 +87,10 @@ func (p *faultRun) drawJobs() (out []protocol.Job) {
 		if i%3 == 0 {
 			j.Tenant = ownTenant
 		}
+		if p.plan.Own > 0 {
+			j.GPUs, j.Run = 1+p.dice.IntN(8), 2*j.Run
+			j.Deadline = arrival.Add(4 * j.Run)
+		}
 		if p.plan.Gangs > 0 && p.dice.IntN(1000) < p.plan.Gangs {
 			j = j.WithPods([]protocol.Component{{Role: "worker", Pods: 2 + p.dice.IntN(3), GPUs: 1 + p.dice.IntN(2), Share: 1000, CPU: 1000, Memory: 512}})
 			if p.dice.IntN(2) == 0 && p.plan.Preempting == 0 { // else the runs, which are long then, would outlast the test
@@ -117,12 +121,16 @@ func (p *faultRun) drawJobs() (out []protocol.Job) {
 const ownTenant = "owners"
 
 // siteTerms returns the terms of the sites for a process that was started so often.
-func (p *faultRun) siteTerms(starts uint32) (t terms.Terms) {
+func (p *faultRun) siteTerms(site string, starts uint32) (t terms.Terms) {
 	if p.plan.MostGPUsForOthers == 0 || p.plan.Bug == ForgetTerms && starts > 1 {
 		return t
 	}
 	most := protocol.Milli(1000 * p.plan.MostGPUsForOthers)
-	return terms.Terms{Own: []string{ownTenant}, MostGPUs: &most}
+	t = terms.Terms{Own: []string{ownTenant}, MostGPUs: &most}
+	if p.plan.Own > 0 {
+		t.Own = append(t.Own, queueTenant(site))
+	}
+	return t
 }
 
 // rackLevel is the level at which gangs may require one domain: two nodes of a site.
@@ -131,9 +139,13 @@ const rackLevel = "rack"
 // addSite creates a site: an agent, and an executor with a cluster.
 func (p *faultRun) addSite(site string, size int) error {
 	var nodes []capacity.Node
+	gpus := 2
+	if p.plan.Own > 0 {
+		size, gpus = 3, 8
+	}
 	for i := range size {
 		nodes = append(nodes, capacity.Node{
-			Node: fgd.Node{Name: fmt.Sprintf("%s-%d", site, i+1), CPU: 8000, Memory: 64 << 10, GPUs: 2, Model: "V100"}, Host: power.DefaultHost(2),
+			Node: fgd.Node{Name: fmt.Sprintf("%s-%d", site, i+1), CPU: int64(4000 * gpus), Memory: 64 << 10, GPUs: gpus, Model: "V100"}, Host: power.DefaultHost(gpus),
 			Topology: []protocol.Label{{Key: rackLevel, Value: fmt.Sprintf("r%d", i/2)}},
 		})
 	}
@@ -166,6 +178,7 @@ func (p *faultRun) addSite(site string, size int) error {
 	a.begin = func() { a.machine = p.restoreAgent(a, site, nodes, journal) }
 	h.startProcess()
 	a.startProcess()
+	p.addQueue(site)
 	return nil
 }
 
@@ -185,8 +198,14 @@ func (p *faultRun) restoreAgent(h *simHost, site string, nodes []capacity.Node, 
 		}
 		known.RecordSignal(h.localTime(), s)
 	}
-	a := agents.New(agents.Config{Site: site, Strategy: agents.DefaultStrategy(), Terms: p.siteTerms(h.incarnations)}, f, known)
+	a := agents.New(agents.Config{Site: site, Strategy: agents.DefaultStrategy(), Terms: p.siteTerms(site, h.incarnations)}, f, known)
+	if p.plan.Own > 0 {
+		a.SendHeartbeats(heartbeatInterval)
+	}
 	for _, m := range journal.events {
+		if _, called := m.Body.(protocol.CallForBids); called && m.From == h.party && p.plan.Bug == OwnForgotten {
+			continue
+		}
 		l, ok := m.Body.(protocol.Launch)
 		if p.plan.Bug == GangsForgotten && ok && l.Job.IsGang() { // it restores the gang as a job of its first node
 			l.Job, l.Places = l.PartAt(l.Places[0]), nil

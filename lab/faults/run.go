@@ -96,6 +96,7 @@ func newFaultRun(seed uint64, plan FaultPlan, tell bool) (*faultRun, error) {
 		return nil, err
 	}
 	p.scheduleAt(startTime, p.pauseAndPartition)
+	p.beginOutage()
 	return p, nil
 }
 
@@ -148,7 +149,7 @@ func (p *faultRun) storyExcerpt() []string {
 func (p *faultRun) pauseAndPartition() {
 	if !p.inFaultPeriod() {
 		for _, h := range p.hosts {
-			h.partitioned = false
+			h.partitioned = h.cut
 			h.endPause()
 			h.restartProcess()
 		}
@@ -171,7 +172,7 @@ func (p *faultRun) pauseAndPartition() {
 			h.partitioned = true
 			p.scheduleAfter(long, func() {
 				p.addToStory("%s is connected again", h.name)
-				h.partitioned = false
+				h.partitioned = h.cut
 			})
 		}
 	case 3:

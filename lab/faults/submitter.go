@@ -11,6 +11,8 @@ import (
 type retryingSubmitter struct {
 	sender protocol.Sender
 	jobs   []protocol.Job
+	agent  protocol.Party  // also told; "": none is
+	alone  bool            // it may start the jobs by itself
 	next   []protocol.Time // next retransmission of each job; 0: it has ended
 }
 
@@ -45,7 +47,11 @@ func (s *retryingSubmitter) Tick(now protocol.Time) (said []protocol.Message) {
 	for i, t := range s.next {
 		if t != 0 && t <= now {
 			s.next[i] = now.Add(resubmitInterval)
-			said = append(said, s.sender.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: s.jobs[i]}))
+			m := s.sender.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: s.jobs[i], Alone: s.alone})
+			if said = append(said, m); s.agent != "" {
+				m.To = s.agent
+				said = append(said, m)
+			}
 		}
 	}
 	return said
