@@ -92,6 +92,8 @@ type Agent struct {
 	startReports        []startReport
 	keptRooms           []keptRoom
 	hub                 hubState
+	leaveStated         protocol.Time // by the terms, when the site leaves
+	leaveNoted          bool          // when it leaves counts from when the agent first knew
 	own                 map[protocol.JobID]*ownJob
 	ownCalled           map[protocol.JobID]protocol.Time // own jobs that a coordinator has called, so that only an award may start them, and when they arrived
 	heartbeat           heartbeat
@@ -117,6 +119,7 @@ type activeRun struct {
 	transferCarbon protocol.Milligrams // of moving its input
 	pauseAt        protocol.Time       // when to pause it; 0: never
 	preempt        *protocol.Preempt   // the coordinator had it stopped to make room; nil: it did not
+	recall         *protocol.Preempt   // the site stops it at Until for a job of its own, if that waits then; nil: it does not
 	cannotPause    bool                // its executor could not save a checkpoint for that
 }
 
@@ -136,9 +139,9 @@ func New(cfg Config, f *capacity.Fleet, g *forecast.GridState) *Agent {
 		epochs:     make(map[protocol.JobID]uint64),
 		running:    make(map[protocol.JobID]*activeRun),
 		rebidAfter: make(map[protocol.JobID]protocol.Time),
-		services:   make(map[protocol.ServiceID]*heldService),
-		own:        make(map[protocol.JobID]*ownJob),
-		ownCalled:  make(map[protocol.JobID]protocol.Time),
+		services:   make(map[protocol.ServiceID]*heldService), leaveStated: cfg.Terms.Leave,
+		own:       make(map[protocol.JobID]*ownJob),
+		ownCalled: make(map[protocol.JobID]protocol.Time),
 	}
 }
 
@@ -172,7 +175,7 @@ func (a *Agent) workDue() (due protocol.Time) {
 	if a.lacksNodes() {
 		return due
 	}
-	for _, t := range []protocol.Time{a.nextStartReport(), a.nextServiceResend()} {
+	for _, t := range []protocol.Time{a.nextStartReport(), a.nextServiceResend(), a.nextRecall(), a.nextLeave()} {
 		if t != 0 && (due == 0 || t < due) {
 			due = t
 		}
@@ -215,6 +218,9 @@ func (a *Agent) Tick(now protocol.Time) []protocol.Message {
 	a.dropKeptRooms(now)
 	msgs = append(msgs, a.sendDuePauses(now)...)
 	msgs = append(msgs, a.sendStartReports(now)...)
+	a.noteLeave(now)
+	msgs = append(msgs, a.stopRecalled(now)...)
+	msgs = append(msgs, a.stopLeft(now)...)
 	msgs = append(msgs, a.startQueuedJobs(now)...)
 	msgs = append(msgs, a.tendOwnJobs(now)...)
 	return append(msgs, a.keepServices(now)...)

@@ -24,6 +24,7 @@ func (a *Agent) answerCall(now protocol.Time, c protocol.CallForBids) []protocol
 	}
 	a.planning = plan
 	a.noteOwnCalled(now, c.Jobs)
+	recalled := a.recallForOwn(now, c)
 	o := a.bidsForCall(now, c, func(j protocol.Job) {
 		a.calledJobs[j.ID] = j
 		if j.Arrival > a.lastCallAt { // first call of this job: placement learns what kinds of jobs arrive
@@ -32,7 +33,7 @@ func (a *Agent) answerCall(now protocol.Time, c protocol.CallForBids) []protocol
 	})
 	msgs := a.messageTo(now, protocol.Coordinator, o)
 	msgs[0].Body = thinToMaxBytes(msgs[0], c.MaxBytes)
-	return msgs
+	return append(recalled, msgs...)
 }
 
 // withSitePrices returns a call with the shadow prices that came before it, if it has none. They

@@ -20,7 +20,7 @@ func newSiteWithTerms(t *testing.T, f terms.File, gpus ...int) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.agent.cfg.Terms = c
+	s.agent.cfg.Terms, s.agent.leaveStated = c, c.Leave
 	return s
 }
 

@@ -194,7 +194,7 @@ func (a *Agent) startOwnJob(now protocol.Time, o *ownJob) []protocol.Message {
 	p := bidPricing{agent: a, now: now, weights: call.Weights.ForRanking(), planning: a.planning, shadow: newShadowPrices(nil, a.cfg.Site), estimated: len(expect) > 0}
 	m := p.bidsForJob(j)
 	if len(m.Options) == 0 || m.Options[0].Start > now.Add(earlyStartTolerance) {
-		return nil
+		return a.recallFor(now, j, m)
 	}
 	w := protocol.Award{Job: j.ID, Epoch: o.epoch + 1, Option: m.Options[0], Task: o.submit.Task}
 	if !a.placeJob(now, reservation{job: j, award: w, confirmed: true}) {

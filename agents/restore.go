@@ -48,6 +48,8 @@ func (a *Agent) NeedsEvent(m protocol.Message) bool {
 		if id = b.Jobs[0].ID; a.ownCalled[id] != 0 {
 			return true
 		}
+	case protocol.Drain:
+		return a.isLeaveNote(m)
 	case protocol.Submit:
 		id = b.Job.ID
 	case protocol.LocalStart:
@@ -97,6 +99,8 @@ func (a *Agent) Restore(m protocol.Message) error {
 		if plan := b.Planning.OrDefault(); plan.Validate() == nil {
 			a.planning = plan
 		}
+	case protocol.Drain:
+		a.restoreLeave(m)
 	case protocol.Submit:
 		a.keepOwnJob(b)
 	case protocol.LocalStart:
@@ -129,8 +133,10 @@ func (a *Agent) Restore(m protocol.Message) error {
 		}
 		a.scheduleResend(m.At, pendingAck{job: b.Job, epoch: b.Epoch, to: protocol.Coordinator, body: b})
 	case protocol.Preempt:
-		if l := a.running[b.Job]; l != nil {
-			l.preempt = &b
+		if l := a.running[b.Job]; l != nil && m.To == a.sender.Party && m.From == a.sender.Party {
+			a.recallRun(b)
+		} else if l != nil {
+			l.preempt, l.recall = &b, nil
 			a.fleet.PlanEnd(b.Job, m.At)
 		}
 	case protocol.Preempted:

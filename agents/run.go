@@ -207,7 +207,7 @@ func (a *Agent) startQueuedJobs(now protocol.Time) (msgs []protocol.Message) {
 	if a.lacksNodes() {
 		return nil
 	}
-	waiting := a.queue
+	waiting := a.ownFirst(now, a.queue)
 	a.queue = nil
 	for _, r := range waiting {
 		if r.earliestStart() <= now {

@@ -25,9 +25,14 @@ type Terms struct {
 	// MostGPUs is the most GPUs, in thousandths, that jobs of others hold at any time; nil: as many
 	// as there are. A job without GPUs holds none.
 	MostGPUs *protocol.Milli `json:",omitempty"`
+	// OwnFirst says that jobs of own tenants start before those of others, and that runs of others are
+	// recalled for them, with notice.
+	OwnFirst bool `json:",omitempty"`
 	// Hours are the times of each week in which jobs of others run; empty: always. A job starts
 	// and is planned to end within them.
 	Hours []Hours `json:",omitempty"`
+	// Leave is when the site leaves the federation: it runs no jobs of others from then on; 0: it stays.
+	Leave protocol.Time `json:",omitempty"`
 	// Tariff is what the site charges jobs of others beside their energy.
 	Tariff Tariff `json:",omitzero"`
 }
@@ -58,7 +63,7 @@ const week = 7 * 24 * time.Hour
 
 // IsZero reports whether t has no condition under which a job runs; a tariff is none.
 func (t *Terms) IsZero() bool {
-	return len(t.Serve) == 0 && len(t.Exclude) == 0 && t.MostGPUs == nil && len(t.Hours) == 0
+	return len(t.Serve) == 0 && len(t.Exclude) == 0 && t.MostGPUs == nil && len(t.Hours) == 0 && t.Leave == 0
 }
 
 // IsOwn reports whether a tenant is the site's own: its jobs run on no terms.
@@ -87,9 +92,21 @@ func tenantName(tenant string) string {
 }
 
 // OpenUntil returns until when jobs of others may run from at on, if they may run then: the end of
-// the hours that at lies in, and of those that follow without a gap. The result is 0 if at lies in
-// no hours, and protocol.Time's largest value if they never end.
+// the hours that at lies in, and of those that follow without a gap, or when the site leaves. The
+// result is 0 if at lies in no hours, and protocol.Time's largest value if they never end.
 func (t *Terms) OpenUntil(at protocol.Time) protocol.Time {
+	switch until := t.hoursUntil(at); {
+	case t.Leave == 0:
+		return until
+	case at >= t.Leave:
+		return 0
+	default:
+		return min(until, t.Leave)
+	}
+}
+
+// hoursUntil is OpenUntil for the hours alone.
+func (t *Terms) hoursUntil(at protocol.Time) protocol.Time {
 	if len(t.Hours) == 0 {
 		return forever
 	}
@@ -145,10 +162,12 @@ func (h Hours) lastFrom(at protocol.Time) protocol.Time {
 // A File is the section "terms" of a configuration or scenario, with its YAML keys.
 type File struct {
 	Own      []string    `yaml:"own"`
+	OwnFirst bool        `yaml:"own_first"`
 	Serve    []string    `yaml:"serve"`
 	Exclude  []string    `yaml:"exclude"`
 	MostGPUs *float64    `yaml:"most_gpus"`
 	Hours    []FileHours `yaml:"hours"`
+	Leave    string      `yaml:"leave"`
 	Tariff   *FileTariff `yaml:"tariff"`
 }
 
@@ -160,7 +179,7 @@ type FileTariff struct {
 
 // IsEmpty reports whether the file has no such section.
 func (f File) IsEmpty() bool {
-	return len(f.Own) == 0 && len(f.Serve) == 0 && len(f.Exclude) == 0 && f.MostGPUs == nil && len(f.Hours) == 0 && f.Tariff == nil
+	return len(f.Own) == 0 && len(f.Serve) == 0 && len(f.Exclude) == 0 && f.MostGPUs == nil && len(f.Hours) == 0 && f.Leave == "" && f.Tariff == nil
 }
 
 // FileHours are hours of some days, in UTC: "20:00" to "06:00" ends on the next day. No day means
@@ -185,7 +204,10 @@ func (f Fault) Error() string { return strings.Join(f.Path, ".") + ": " + f.Prob
 
 // Terms returns the terms that a file states. Its error is a Fault.
 func (f File) Terms() (Terms, error) {
-	t := Terms{Own: f.Own, Serve: f.Serve, Exclude: f.Exclude}
+	t := Terms{Own: f.Own, OwnFirst: f.OwnFirst, Serve: f.Serve, Exclude: f.Exclude}
+	if f.OwnFirst && len(f.Own) == 0 {
+		return t, Fault{[]string{"own_first"}, "own names no tenants: name those whose jobs come first, or remove own_first"}
+	}
 	for i, tenant := range f.Exclude {
 		for _, other := range []struct {
 			key  string
@@ -195,6 +217,13 @@ func (f File) Terms() (Terms, error) {
 				return t, Fault{[]string{"exclude", fmt.Sprint(i)}, fmt.Sprintf("%s is in %s, too: remove it from one of the lists", tenant, other.key)}
 			}
 		}
+	}
+	if f.Leave != "" {
+		at, err := time.Parse(time.RFC3339, f.Leave)
+		if err != nil {
+			return t, Fault{[]string{"leave"}, fmt.Sprintf("%q is no instant: write it as 2026-12-01T00:00:00Z", f.Leave)}
+		}
+		t.Leave = protocol.FromStdTime(at)
 	}
 	if f.MostGPUs != nil {
 		most := protocol.Milli(math.Round(*f.MostGPUs * 1000))
