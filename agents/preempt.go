@@ -23,8 +23,7 @@ func (a *Agent) preemptionsFor(now protocol.Time, c protocol.CallForBids, bids [
 		if i < 0 {
 			continue
 		}
-		free := slices.DeleteFunc(slices.Clone(set.Runs), func(id protocol.JobID) bool { return named[id] })
-		runs := a.runsInTheWay(now, a.calledJobs[set.Job], bids[i], free)
+		runs := a.runsInTheWay(now, a.calledJobs[set.Job], bids[i], set, named)
 		if len(runs) == 0 {
 			continue
 		}
@@ -36,17 +35,21 @@ func (a *Agent) preemptionsFor(now protocol.Time, c protocol.CallForBids, bids [
 	return all
 }
 
-// runsInTheWay returns which of the runs of a PreemptionSet keep a job from starting here at once: runs are
-// added in the set's order until the job fits, and then, in the reverse order, those are left out without
-// which it fits, too. It returns nil if the job fits beside all of them, or if it does not help to stop all.
-// The rule is Kueue's.
-func (a *Agent) runsInTheWay(now protocol.Time, j protocol.Job, m protocol.JobBids, set []protocol.JobID) (least []protocol.JobID) {
+// runsInTheWay returns which of the runs of a PreemptionSet to stop, so that a job starts here at once: those
+// by which least is lost (cheapestToStop). It returns nil if the job fits beside all of them, or if it does
+// not help to stop all. A run that would end before it had saved its checkpoint is not stopped, nor one that
+// is named for another job.
+func (a *Agent) runsInTheWay(now protocol.Time, j protocol.Job, m protocol.JobBids, set protocol.PreemptionSet, named map[protocol.JobID]bool) []protocol.JobID {
 	if len(m.Options) > 0 && m.Options[0].Start <= now.Add(protocol.PreemptAfter) || m.Why.Code != "" && m.Why.Code != protocol.NoCapacity {
 		return nil
 	}
-	mine := slices.DeleteFunc(slices.Clone(set), func(id protocol.JobID) bool {
+	mine := slices.DeleteFunc(slices.Clone(set.Runs), func(id protocol.JobID) bool {
+		if named[id] {
+			return true
+		}
 		if l := a.running[id]; l != nil {
-			return !l.confirmed || l.preempt != nil
+			pause := l.launch.Job.Pause
+			return !l.confirmed || l.preempt != nil || pause > 0 && l.started.Add(l.launch.Run) <= now.Add(pause)
 		}
 		i := a.queueIndex(id)
 		return i < 0 || !a.queue[i].confirmed
@@ -54,21 +57,23 @@ func (a *Agent) runsInTheWay(now protocol.Time, j protocol.Job, m protocol.JobBi
 	if len(mine) == 0 {
 		return nil
 	}
+	var best choice
 	for _, w := range a.configsPerModel(now, j) {
 		length := w.Run + a.cfg.Network.transferTime(j, a.cfg.Site)
 		if !a.termsFor(&j, func() lendingPlan { return a.planLending(now, j.ID) }).allows(now, now.Add(length)) {
 			continue
 		}
 		fitsWithout := func(gone []protocol.JobID) bool { return a.fleet.StartsWithout(now, j, w.Model, length, gone) }
-		if gone := leastToStop(mine, fitsWithout); len(gone) > 0 && (least == nil || len(gone) < len(least)) {
-			least = gone
+		if c := a.cheapestToStop(set, mine, fitsWithout); len(c.runs) > 0 && (len(best.runs) == 0 || c.isBetter(best)) {
+			best = c
 		}
 	}
-	return least
+	return best.runs
 }
 
-// leastToStop returns the runs to stop of an ordered list: see runsInTheWay. None, if that does not help or
-// none needs to be stopped.
+// leastToStop returns the runs to stop of an ordered list: runs are added in its order until the job fits, and
+// then, in the reverse order, those are left out without which it fits, too, as in Kueue. None, if that does
+// not help or none needs to be stopped.
 func leastToStop(ordered []protocol.JobID, fitsWithout func([]protocol.JobID) bool) (gone []protocol.JobID) {
 	if fitsWithout(nil) {
 		return nil
@@ -81,12 +86,7 @@ func leastToStop(ordered []protocol.JobID, fitsWithout func([]protocol.JobID) bo
 	if !fitsWithout(gone) {
 		return nil
 	}
-	for i := len(gone) - 2; i >= 0; i-- { // without the last one it did not fit
-		if fewer := slices.Delete(slices.Clone(gone), i, i+1); fitsWithout(fewer) {
-			gone = fewer
-		}
-	}
-	return gone
+	return withoutNeedless(gone, fitsWithout)
 }
 
 // configsPerModel returns one way to run a job on each GPU model, or the one by which this site runs it.

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -114,8 +115,10 @@ func (j Job) InvalidReason() string {
 		return "run: want 1s..720h at the reference clock"
 	case j.Arrival <= 0 || j.Deadline < j.Arrival || j.Deadline-j.Arrival > Time(2*MaxRun.Milliseconds()):
 		return "deadline: before the arrival, or over 1440h after it"
-	case j.Priority < -maxPriority || j.Priority > maxPriority:
-		return "priority: want -1000..1000"
+	case j.PriorityClass == "" && (j.Priority < -maxPriority || j.Priority > maxPriority):
+		return "priority: want -1000..1000; a priority class may give more"
+	case j.Priority < math.MinInt32 || j.Priority > math.MaxInt32:
+		return "priority: want 32 bits"
 	case len(j.Models) > maxList || len(j.Regions) > maxList:
 		return "models or regions: more than 64"
 	case slices.ContainsFunc(j.Models, nameTooLong) || slices.ContainsFunc(j.Regions, nameTooLong):

@@ -39,11 +39,12 @@ type (
 		Places    []Place       `msgpack:"ps,omitempty"`
 	}
 
-	// A PreemptionSet names runs beside a job. In a CallForBids they may be stopped for the job,
-	// tried in this order; in Bids the job could start at once without these.
+	// A PreemptionSet names runs beside a job. In a CallForBids they may be stopped for the job, and
+	// Lost says what would be lost of each; in Bids the job could start at once without these.
 	PreemptionSet struct {
-		Job  JobID   `msgpack:"j"`
-		Runs []JobID `msgpack:"r"`
+		Job  JobID          `msgpack:"j"`
+		Runs []JobID        `msgpack:"r"`
+		Lost []Microdollars `msgpack:"l,omitempty"` // of each run, in the order of Runs; none: unknown, and the first are stopped first
 	}
 )
 

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode"
 )
@@ -43,8 +44,8 @@ func InvalidPriorityClass(all []PriorityClass) (index int, key, problem string) 
 			return i, "name", fmt.Sprintf("is %q: want 1 to %d bytes that can be printed", c.Name, maxName)
 		case seen[c.Name]:
 			return i, "name", fmt.Sprintf("is %s, as that of a class before: give each a name of its own", c.Name)
-		case c.Value < -maxPriority || c.Value > maxPriority:
-			return i, "value", fmt.Sprintf("is %d: want -%d to %d", c.Value, maxPriority, maxPriority)
+		case c.Value < math.MinInt32 || c.Value > math.MaxInt32:
+			return i, "value", fmt.Sprintf("is %d: want %d to %d", c.Value, math.MinInt32, math.MaxInt32)
 		case c.Default && first >= 0:
 			return i, "global_default", fmt.Sprintf("is set, and %s is the default already: one class can be", all[first].Name)
 		case c.Preemption != "" && c.Preemption != PreemptLowerPriority && c.Preemption != PreemptNever:

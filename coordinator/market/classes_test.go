@@ -1,6 +1,7 @@
 package market
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -142,5 +143,31 @@ func TestAStrictQueueKeepsItsOrder(t *testing.T) {
 				t.Errorf("awards %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// Values of classes have 32 bits, as in Kubernetes; jobs of such a class pass the wire, and a number without a
+// class stays within a thousand.
+func TestAClassMayHaveAnyValueOfKubernetes(t *testing.T) {
+	const critical = 2_000_001_000 // system-node-critical
+	s := newTestMarket(t, "oslo")
+	s.send(protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada", Classes: []protocol.PriorityClass{{Name: "system", Value: critical}, {Name: "least", Value: math.MinInt32}}})
+	j := s.job()
+	j.PriorityClass = "system"
+	s.send(protocol.Submitter, protocol.Submit{Job: j})
+	s.wait()
+	data, err := protocol.Encode(s.sent[len(s.sent)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := protocol.Decode(data)
+	if got := m.Body.(protocol.CallForBids).Jobs[0]; err != nil || got.Priority != critical || got.InvalidReason() != "" {
+		t.Errorf("called with priority %d, %v", got.Priority, err)
+	}
+	if j.PriorityClass, j.Priority = "", 1001; j.InvalidReason() == "" {
+		t.Error("a job without a class may have priority 1001")
+	}
+	if _, key, problem := protocol.InvalidPriorityClass([]protocol.PriorityClass{{Name: "x", Value: math.MaxInt32 + 1}}); key != "value" || problem == "" {
+		t.Errorf("a class of 33 bits: %q %q", key, problem)
 	}
 }

@@ -158,6 +158,7 @@ type lot struct {
 	started          uint64             // the epoch under which its site reported that it runs; 0: none
 	start            protocol.Time      // of its run, as its site promised, then reported
 	preempt          *protocol.Preempt  // its site was asked to stop it for another job; nil: it was not
+	preempted        []protocol.Time    // when it was stopped to make room, the last mostPreempted times
 	preemptAfter     protocol.Time      // it may have others stopped from then on
 	reneges          []renege           // per site that won it and did not keep it
 	noBids           bool               // no site bid for it when it was called last

@@ -60,7 +60,7 @@ func (k *Market) nameCandidates(now protocol.Time, r *round) (sets []protocol.Pr
 		}
 		set := protocol.PreemptionSet{Job: l.job.ID}
 		for _, c := range all {
-			set.Runs = append(set.Runs, c.lot.job.ID)
+			set.Runs, set.Lost = append(set.Runs, c.lot.job.ID), append(set.Lost, c.lost)
 		}
 		r.named[l.job.ID] = true
 		sets = append(sets, set)
@@ -84,7 +84,7 @@ func (k *Market) claimsOf(now protocol.Time, l *lot) (all []claim) {
 		c := claim{lot: v, lost: k.lostWork(now, v)}
 		of, _ := tree.LeafOf(v.submitted.Tenant)
 		switch {
-		case (tree.IsEmpty() || named && of == leaf) && v.job.Priority < l.job.Priority:
+		case (tree.IsEmpty() || named && of == leaf) && v.job.Priority < l.job.Priority && !v.isProtected(now) && !l.wasPreempted(now):
 			c.why = protocol.StrongerClaim
 		case !tree.IsEmpty() && named && of != leaf && v.submitted.TotalGPUMilli() > 0 && l.submitted.TotalGPUMilli() > 0:
 			c.why = protocol.QuotaReclaimed
@@ -168,6 +168,26 @@ func (l *lot) partOfBid(from, to protocol.Time) float64 {
 		return 0
 	}
 	return min(float64(to-from)/float64(span), 1)
+}
+
+const (
+	// After a preemption a job has none stopped by its class, and from its next start none has it stopped by
+	// theirs, for preemptRest; and none at all once it was stopped mostPreempted times within a day. What its
+	// tenant is guaranteed a job may take back all the same.
+	preemptRest   = 30 * time.Minute
+	mostPreempted = 3
+)
+
+// wasPreempted reports whether the lot was stopped to make room a short while ago.
+func (l *lot) wasPreempted(now protocol.Time) bool {
+	n := len(l.preempted)
+	return n > 0 && now < l.preempted[n-1].Add(preemptRest)
+}
+
+// isProtected reports whether no job of a higher class may have the lot stopped now.
+func (l *lot) isProtected(now protocol.Time) bool {
+	n := len(l.preempted)
+	return n > 0 && now < max(l.start, l.preempted[n-1]).Add(preemptRest) || n >= mostPreempted && now < l.preempted[n-mostPreempted].Add(24*time.Hour)
 }
 
 // A preemption is a site at which runs are to be stopped for a job, and which.
@@ -363,6 +383,13 @@ func (k *Market) handlePreempted(now protocol.Time, m protocol.Message, p protoc
 func (k *Market) requeuePreempted(now protocol.Time, l *lot, p protocol.Preempted) {
 	if l.preempt == nil {
 		l.countRenege(l.site)
+	} else {
+		at := p.Ended
+		if at == 0 { // without a report of the run
+			at = now
+		}
+		l.preempted = append(l.preempted, at)
+		l.preempted = l.preempted[max(0, len(l.preempted)-mostPreempted):]
 	}
 	if p.Left > 0 {
 		k.requeueRemainder(now, l, p.Left)

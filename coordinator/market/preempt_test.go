@@ -117,7 +117,7 @@ func TestOneSiteIsAskedToMakeRoom(t *testing.T) {
 	}
 	for name, k := range map[string]*Market{"": s.market, " after a restart": restored()} {
 		low, high := k.lots["low-oslo"], k.lots["high"]
-		if low.state != waiting || low.preempt != nil || low.job.Run != time.Hour || high.state != waiting || high.due > s.now.Add(2*time.Second) || len(low.reneges) > 0 {
+		if low.state != waiting || low.preempt != nil || low.job.Run != time.Hour || high.state != waiting || high.due > s.now.Add(2*time.Second) || len(low.reneges) > 0 || len(low.preempted) != 1 {
 			t.Errorf("then%s the jobs are %+v and %+v", name, low, high)
 		}
 		if k.Accounts().BalanceOf("site/oslo") != 1000 {
