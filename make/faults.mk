@@ -10,7 +10,7 @@ CHAOS ?= 60s
 # The program that test-prometheus starts.
 PROMETHEUS ?= prometheus
 
-.PHONY: sim sim-preempt sim-outage chaos test-prometheus
+.PHONY: sim sim-preempt sim-outage sim-quotas chaos test-prometheus
 
 ## sim: play SEEDS of the federation under faults, for SIM at most; a seed that fails says how to see it again
 sim:
@@ -23,6 +23,10 @@ sim-preempt:
 ## sim-outage: play 1,000 seeds in which no coordinator is heard for a while, and sites start their own jobs
 sim-outage:
 	$(GO) test ./lab/faults -run 'InAnOutage' -count 1 -outages 1000 -timeout 30m -v
+
+## sim-quotas: play 100,000 random histories of quotas and preemption; one that fails says how to see it again
+sim-quotas:
+	$(GO) test ./coordinator/market -run 'RandomHistories' -count 1 -histories 100000 -timeout 30m -v
 
 ## chaos: run a federation in processes of its own; kill, stop and cut them off for CHAOS; check how each job ended
 chaos:
