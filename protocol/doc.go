@@ -3,7 +3,7 @@
 //
 // A party is the coordinator, a site's agent, a site's executor (party "hands/SITE"), a
 // site's source of grid signals ("feed/SITE"), the queue of a site's own cluster, a
-// submitter, the operator API ("desk"), or a judge. Parties share no memory: a party
+// submitter or a tenant, the operator API ("desk"), or a judge. Parties share no memory: a party
 // learns of another only by a [Message]. So the log of all messages is the complete
 // history of a run, which package history folds into job status, timelines and
 // explanations, and which a replay reproduces.

@@ -20,7 +20,7 @@ type Version int
 const Current Version = 3
 
 // A Party identifies a sender or receiver: "coordinator", "submitter", "agent/oslo", "hands/oslo",
-// "feed/oslo", "queue/oslo". An empty To means all parties.
+// "feed/oslo", "queue/oslo", "tenant/vision". An empty To means all parties.
 type Party string
 
 // Parties that a federation has one of.
@@ -48,6 +48,9 @@ func SignalParty(site string) Party { return Party("feed/" + site) }
 
 // SiteName returns the site of p: "oslo" for "agent/oslo"; "" if p has none.
 func (p Party) SiteName() string {
+	if p.TenantName() != "" {
+		return ""
+	}
 	for i := range len(p) {
 		if p[i] == '/' {
 			return string(p[i+1:])
@@ -63,9 +66,10 @@ func (p Party) ShouldReceive(m Message) bool {
 }
 
 // IsPrivate reports whether p receives no broadcasts. Executors and signal sources belong to one
-// site, and the judge's model is a third party: none of them may see the market's traffic.
+// site, tenants see their own affairs only, and the judge's model is a third party: none of them may
+// see the market's traffic.
 func (p Party) IsPrivate() bool {
-	return p == Judge || strings.HasPrefix(string(p), "hands/") || strings.HasPrefix(string(p), "feed/")
+	return p == Judge || p.TenantName() != "" || strings.HasPrefix(string(p), "hands/") || strings.HasPrefix(string(p), "feed/")
 }
 
 // A Message is one message of a party. Two messages with the same From and Seq are the same

@@ -79,11 +79,11 @@ func (m Message) IsPlausible() bool {
 	case ReplicasRunning:
 		return by("hands/")
 	case ScaleService:
-		return m.From.SiteName() == "" && b.Wanted >= 0 && b.Wanted <= MaxReplicas
+		return !strings.Contains(string(m.From), "/") && b.Wanted >= 0 && b.Wanted <= MaxReplicas
 	case SubmitService, RebalanceService, DeleteService:
-		return m.From.SiteName() == ""
+		return !strings.Contains(string(m.From), "/")
 	case Submit:
-		return m.From.SiteName() == "" || by("queue/")
+		return m.From.WhyForeign(b.Job) == ""
 	}
 	return true
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestOnlySomeMaySaySomeThings(t *testing.T) {
-	parties := []Party{Coordinator, Submitter, OperatorAPI, Judge, AgentParty("oslo"), ExecutorParty("oslo"), QueueParty("oslo"), SignalParty("oslo")}
+	parties := []Party{Coordinator, Submitter, OperatorAPI, Judge, AgentParty("oslo"), ExecutorParty("oslo"), QueueParty("oslo"), SignalParty("oslo"), TenantParty("vision")}
 	for _, tc := range []struct {
 		body Body
 		to   Party
@@ -22,7 +22,11 @@ func TestOnlySomeMaySaySomeThings(t *testing.T) {
 		{Launch{}, ExecutorParty("oslo"), []Party{AgentParty("oslo")}},
 		{Launch{}, Coordinator, nil},
 		{Finished{}, AgentParty("oslo"), []Party{ExecutorParty("oslo")}},
-		{Submit{}, Coordinator, []Party{Coordinator, Submitter, OperatorAPI, Judge, QueueParty("oslo")}},
+		{Submit{}, Coordinator, []Party{Coordinator, Submitter, OperatorAPI, Judge}},
+		{Submit{Job: Job{ID: "oslo/1", Tenant: "oslo/lab"}}, Coordinator, []Party{Coordinator, Submitter, OperatorAPI, Judge, QueueParty("oslo")}},
+		{Submit{Job: Job{ID: "vision/1", Tenant: "vision"}}, Coordinator, []Party{Coordinator, Submitter, OperatorAPI, Judge, TenantParty("vision")}},
+		{Submit{Job: Job{ID: "vision/1", Tenant: "speech"}}, Coordinator, []Party{Coordinator, Submitter, OperatorAPI, Judge}},
+		{SubmitService{}, Coordinator, []Party{Coordinator, Submitter, OperatorAPI, Judge}},
 		{Snapshot{}, Coordinator, parties},
 	} {
 		var may []Party

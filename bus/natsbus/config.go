@@ -15,11 +15,13 @@ var accessFile = yamlschema.SchemaKind{Reader: "natsbus", FileKind: "nats file",
 
 // An AccessFile is the file that `gridbid federation` writes for a party: an
 // Access and, for a coordinator, the number of copies of its event log and the
-// largest message in bytes that the hub takes from a site; 0 is not known.
+// largest message in bytes that the hub takes from a site; 0 is not known. For a
+// tenant it has the tenant's name.
 type AccessFile struct {
 	Access      `yaml:",inline"`
-	Replicas    int `yaml:"replicas"`
-	SitePayload int `yaml:"site_payload"`
+	Replicas    int    `yaml:"replicas"`
+	SitePayload int    `yaml:"site_payload"`
+	Tenant      string `yaml:"tenant"`
 }
 
 // DefaultSitePayload is the default limit of a federation's hub for one message of a

@@ -40,6 +40,9 @@ func subjectOf(m protocol.Message) string {
 
 // subscribedSubjects returns the subjects that who subscribes to: see [protocol.Party.ShouldReceive].
 func subscribedSubjects(who protocol.Party) []string {
+	if who.TenantName() != "" { // no other party sends to a tenant
+		return []string{SubjectBetween(protocol.Coordinator, who)}
+	}
 	own := []string{subjectPrefix + "*." + subjectToken(who) + ".*"}
 	if who.IsPrivate() {
 		return own
@@ -52,9 +55,20 @@ const allSubjects = subjectPrefix + ">"
 
 // AllowedSubjects returns the subjects on which who may publish, and those that it may read:
 // its own messages; messages to it or to all, and its own inbox, where the
-// server's answers arrive.
+// server's answers arrive. A tenant may publish submissions and cancellations, and has no inbox.
 func AllowedSubjects(who protocol.Party) (publish, subscribe []string) {
+	if who.TenantName() != "" {
+		return SubmissionSubjects(who), subscribedSubjects(who)
+	}
 	return []string{subjectPrefix + subjectToken(who) + ".>"}, append(subscribedSubjects(who), InboxPrefix(who)+".>")
+}
+
+// SubmissionSubjects returns the subjects on which who submits and cancels jobs.
+func SubmissionSubjects(who protocol.Party) (publish []string) {
+	for _, kind := range protocol.KindsOfTenants() {
+		publish = append(publish, subjectPrefix+subjectToken(who)+"."+subjectToken(protocol.Coordinator)+"."+kind)
+	}
+	return publish
 }
 
 // TapSubjects returns the rights of a [Bus.OpenTap]: it may publish on a subject without

@@ -33,6 +33,7 @@ const requestTimeout = 15 * time.Second
 type apiFlags struct {
 	outputFlags
 	api   string // HOST:PORT
+	nats  string // file of a tenant's folder; "": the API is asked
 	watch bool
 	every time.Duration
 

@@ -32,6 +32,7 @@ type configFile struct {
 type configContext struct {
 	API    string `yaml:"api" json:"api,omitempty"`
 	CA     string `yaml:"ca" json:"ca,omitempty"`
+	NATS   string `yaml:"nats" json:"nats,omitempty"`
 	Output string `yaml:"output" json:"output,omitempty"`
 }
 
@@ -48,6 +49,7 @@ var configSchema = yamlschema.SchemaKind{
       "properties": {
         "api": {"type": "string", "description": "HOST:PORT or https://HOST:PORT of a coordinator's API"},
         "ca": {"type": "string", "description": "file with the authority of the API's certificate; default: those that this machine trusts"},
+        "nats": {"type": "string", "description": "nats.yaml of a tenant's folder, by whose key jobs are submitted and cancelled over NATS"},
         "output": {"enum": ["table", "wide", "json", "yaml", "csv", "name"]}
       }
     }}
@@ -152,7 +154,7 @@ func applyContext(cmd *cobra.Command) error {
 			if err != nil {
 				return err
 			}
-			use = configContext{API: x.API, Output: cmp.Or(use.Output, x.Output)}
+			use = configContext{API: x.API, NATS: x.NATS, Output: cmp.Or(use.Output, x.Output)}
 		}
 	}
 	set := func(name, value, where string) error {
@@ -164,6 +166,12 @@ func applyContext(cmd *cobra.Command) error {
 			return usageError{fmt.Errorf("%s: %w", where, err)}
 		}
 		return nil
+	}
+	// Who names the API asks the API.
+	if api := cmd.Flags().Lookup("api"); os.Getenv("GRIDBID_NATS") == "" && os.Getenv("GRIDBID_API") == "" && (api == nil || !api.Changed) {
+		if err := set("nats", use.NATS, "the context's nats"); err != nil {
+			return err
+		}
 	}
 	if os.Getenv("GRIDBID_API") == "" {
 		if err := set("api", use.API, "the context's api"); err != nil {
@@ -184,6 +192,7 @@ $GRIDBID_CONTEXT choose another.
 
   gridbid config set-context north --api 127.0.0.1:7480 --output wide
   gridbid config set-context south --api https://hub.example.org:7480 --ca ca.pem
+  gridbid config set-context vision --nats vision/nats.yaml    # a tenant's key
   gridbid config use-context north
   gridbid config get-contexts
 
@@ -240,19 +249,22 @@ func newConfigSet() *cobra.Command {
 			if _, err := apiURL(x.API); x.API != "" && err != nil {
 				return err
 			}
-			if x.CA != "" { // commands are called in any folder
-				full, err := filepath.Abs(x.CA)
-				if err != nil {
-					return usageError{fmt.Errorf("--ca: %w", err)}
+			for _, file := range []*string{&x.CA, &x.NATS} { // commands are called in any folder
+				if *file == "" {
+					continue
 				}
-				x.CA = full
+				full, err := filepath.Abs(*file)
+				if err != nil {
+					return usageError{err}
+				}
+				*file = full
 			}
 			return changeConfig(cmd, func(c *configFile) (string, error) {
 				if c.Contexts == nil {
 					c.Contexts = make(map[string]configContext)
 				}
 				was := c.Contexts[args[0]]
-				c.Contexts[args[0]] = configContext{API: cmp.Or(x.API, was.API), CA: cmp.Or(x.CA, was.CA), Output: cmp.Or(x.Output, was.Output)}
+				c.Contexts[args[0]] = configContext{API: cmp.Or(x.API, was.API), CA: cmp.Or(x.CA, was.CA), NATS: cmp.Or(x.NATS, was.NATS), Output: cmp.Or(x.Output, was.Output)}
 				if c.Current == "" { // the first one is meant to be used
 					c.Current = args[0]
 					return fmt.Sprintf("context %s is set, and is the current one", args[0]), nil
@@ -263,6 +275,7 @@ func newConfigSet() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&x.API, "api", "", "`ADDRESS` (HOST:PORT, or https://HOST:PORT) of the coordinator's API")
 	cmd.Flags().StringVar(&x.CA, "ca", "", "`FILE` with the authority of its certificate (default: those that this machine trusts)")
+	cmd.Flags().StringVar(&x.NATS, "nats", "", "`FILE` nats.yaml of a tenant's folder, by whose key jobs are submitted and cancelled")
 	cmd.Flags().StringVar(&x.Output, "output", "", "`FORMAT` of its answers: "+format.JoinWithOr(printer.Formats()))
 	return cmd
 }

@@ -36,6 +36,8 @@ it can publish under its own name only, and receives only messages for that site
   gridbid federation init --host hub.example.org --listen 0.0.0.0
   gridbid federation add-site oslo
   gridbid federation revoke-site oslo
+  gridbid federation add-tenant vision           # submits over NATS by a key of its own
+  gridbid federation revoke-tenant vision
 
 init writes coordinator.yaml, with which the coordinator starts as it is, and add-site
 the site's agent.yaml: add-site NAME --simulate six-regions one that needs no cluster.
@@ -48,7 +50,7 @@ second reload: nats-server --signal reload=PID.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newFederationInit(), newFederationAdd(), newFederationRevoke(), newFederationRotate(), newFederationShow())
+	cmd.AddCommand(newFederationInit(), newFederationAdd(), newFederationRevoke(), newFederationAddTenant(), newFederationRevokeTenant(), newFederationRotate(), newFederationShow())
 	return cmd
 }
 
@@ -126,7 +128,7 @@ func newFederationInit() *cobra.Command {
 	var s federation.Setup
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "create a federation: authority, hub, coordinator, standby, submitter and tap",
+		Short: "create a federation: authority, hub, coordinator, standby and tap",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			fed, err := federation.InitFederation(flags.dir, s, time.Now())
@@ -137,7 +139,7 @@ func newFederationInit() *cobra.Command {
 			config := at("coordinator", federation.CoordinatorFile)
 			c := federationChange{
 				Did: "created", Folder: flags.dir,
-				Files: []string{at("federation.json"), config, at("standby", federation.CoordinatorFile), at("submitter"), at("tap")},
+				Files: []string{at("federation.json"), config, at("standby", federation.CoordinatorFile), at("tap")},
 				Next:  []string{"coordinator --config " + shellWord(config), "gridbid federation add-site NAME --dir " + shellWord(flags.dir)},
 			}
 			if fed.Setup.OnlyThisMachine() {
@@ -305,8 +307,8 @@ func newFederationRotate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate [NAME]",
 		Short: "give a member a new key, or the hub new certificates",
-		Long: `Give a site, the coordinator, the standby, the submitter or the tap a new key beside
-the old one. Both keys work until
+		Long: `Give a site, a tenant, the coordinator, the standby or the tap a new key beside the old
+one. Both keys work until
 
   gridbid federation rotate NAME --retire
 
@@ -389,7 +391,7 @@ func memberListing(f *federation.Federation) printer.View {
 	for _, list := range []struct {
 		what string
 		of   []federation.Member
-	}{{"market", f.Market}, {"site", f.Sites}} {
+	}{{"market", f.Market}, {"site", f.Sites}, {"tenant", f.Tenants}} {
 		for _, m := range list.of {
 			for _, key := range m.Keys {
 				rows = append(rows, memberRow{m.Name, list.what, key, time.Time{}})

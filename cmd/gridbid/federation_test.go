@@ -78,6 +78,21 @@ func TestFederationByCommand(t *testing.T) {
 	if err := access.Validate(); err == nil {
 		t.Error("took a key that others may read")
 	}
+	vision := must("add-tenant", "vision")
+	if len(vision.Keys) != 1 || len(vision.Next) != 1 || !strings.Contains(vision.Next[0], "gridbid submit --nats "+filepath.Join(dir, "tenants", "vision", "nats.yaml")) {
+		t.Errorf("added a tenant: %+v", vision)
+	}
+	for _, args := range [][]string{{"add-tenant", "vision"}, {"add-tenant", "oslo"}, {"add-tenant", "Vision"}, {"revoke-tenant", "rome"}, {"revoke-tenant", "tap"}, {"revoke-site", "vision"}} {
+		if _, err := do(args...); err == nil {
+			t.Errorf("%v worked", args)
+		}
+	}
+	if c := must("rotate", "vision"); len(c.Keys) != 2 || !strings.HasSuffix(c.Files[0], filepath.Join("tenants", "vision", "vision-2.nk")) {
+		t.Errorf("rotated: %+v", c)
+	}
+	if c := must("revoke-tenant", "vision"); len(c.Keys) != 2 {
+		t.Errorf("revoked: %+v", c)
+	}
 	must("revoke-site", "oslo")
 	if _, err := os.Stat(filepath.Join(dir, "revoked", "oslo-1", "oslo.nk")); err != nil {
 		t.Error(err)

@@ -320,10 +320,14 @@ that runs or waits there, and is paid for the time that the job ran: until it ha
 is shown as stopping.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.nats != "" {
+				return f.cancelOverNATS(cmd, args[0])
+			}
 			var j jobstatus.Job
 			return f.postAndPrint(cmd, "/v1/jobs/"+url.PathEscape(args[0])+"/cancel", &j, func() string { return fmt.Sprintf("%s  %s", j.ID, stateText(j)) })
 		},
 	}
 	f.registerFlags(cmd, false)
+	f.registerNATS(cmd)
 	return cmd
 }

@@ -37,6 +37,10 @@ when it would start soonest and when most cheaply, or why it cannot run it; and 
 market says which of these starts it would take, were this job alone called. Exit code
 1 if it would refuse the job.
 
+With --nats, or in a context with a tenant's file, jobs are submitted over NATS by the
+tenant's key. Their tenant is then that of the key, and their ids begin with "TENANT/",
+which is added where it is missing. --dry-run asks the API.
+
   id: train-7          # unique; or --id
   tenant: vision
   gpus: 2
@@ -57,7 +61,8 @@ in place of gpus, share, gpu_memory, cpu and memory; amounts are those of each p
 		Example: `  gridbid submit -f job.yaml
   gridbid submit -f a.yaml -f b.yaml -o json
   gridbid submit -f job.yaml --wait
-  gridbid submit -f job.yaml --dry-run`,
+  gridbid submit -f job.yaml --dry-run
+  gridbid submit -f job.yaml --nats vision/nats.yaml   # by a tenant's key, over NATS`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(files) == 0 {
@@ -69,11 +74,12 @@ in place of gpus, share, gpu_memory, cpu and memory; amounts are those of each p
 			if dryRun {
 				return f.quoteFiles(cmd, files, id)
 			}
-			done, err := f.submitFiles(cmd, files, id)
-			for i := range done {
-				if wait && err == nil {
-					err = f.awaitJob(cmd, &done[i], jobstatus.Job.HasEnded)
-				}
+			var done []jobstatus.Job
+			var err error
+			if f.nats != "" {
+				done, err = f.submitOverNATS(cmd, files, id, wait)
+			} else {
+				done, err = f.submitOverAPI(cmd, files, id, wait)
 			}
 			if f.forPrograms() && (err == nil || len(done) > 0) { // print the jobs that were submitted before an error
 				err = errors.Join(err, f.printView(cmd, jobListing(done)))
@@ -85,6 +91,7 @@ in place of gpus, share, gpu_memory, cpu and memory; amounts are those of each p
 		},
 	}
 	f.registerFlags(cmd, false)
+	f.registerNATS(cmd)
 	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "job `FILE`, YAML or JSON; - is standard input; repeatable")
 	cmd.Flags().StringVar(&id, "id", "", "id of the job, in place of the one in the file")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "submit nothing: show price, energy, carbon and start at each site, or why not, and what the market would decide")
@@ -106,6 +113,18 @@ func checkEndedWell(all []jobstatus.Job) error {
 		return nil
 	}
 	return fmt.Errorf("%s of %d failed, refused or cancelled: %s; `gridbid job ID` shows why", format.CountWithNoun(len(failed), "job", "jobs"), len(all), strings.Join(failed, ", "))
+}
+
+// submitOverAPI submits the jobs of files, and with wait follows them to their end. It returns those
+// that were submitted, also with an error.
+func (f *apiFlags) submitOverAPI(cmd *cobra.Command, files []string, id string, wait bool) ([]jobstatus.Job, error) {
+	done, err := f.submitFiles(cmd, files, id)
+	for i := range done {
+		if wait && err == nil {
+			err = f.awaitJob(cmd, &done[i], jobstatus.Job.HasEnded)
+		}
+	}
+	return done, err
 }
 
 // submitFiles submits the jobs of files in order, and returns those that were submitted,
@@ -161,7 +180,7 @@ func (f *apiFlags) submitFile(cmd *cobra.Command, file, id string) (j jobstatus.
 	// An id in the file or in --id is repeatable already.
 	given := o.ID() != "" || id != ""
 	if !given {
-		id = "job-" + strings.ToLower(rand.Text()[:10])
+		id = drawJobID()
 	}
 	// An id in the request goes before that in the file.
 	path := "/v1/jobs"
@@ -174,6 +193,9 @@ func (f *apiFlags) submitFile(cmd *cobra.Command, file, id string) (j jobstatus.
 	}
 	return j, err
 }
+
+// drawJobID returns an id for a job that has none.
+func drawJobID() string { return "job-" + strings.ToLower(rand.Text()[:10]) }
 
 // awaitJob polls the API until a job is as reached says, and keeps its latest status in j. While
 // the coordinator does not answer it goes on polling, as a standby may take over.
@@ -200,10 +222,15 @@ func (f *apiFlags) awaitJob(cmd *cobra.Command, j *jobstatus.Job, reached func(j
 			fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %s; retrying\n", legibleError(err))
 		}
 	}
+	return f.printEnd(cmd, *j)
+}
+
+// printEnd prints how a job that was waited for has ended.
+func (f *apiFlags) printEnd(cmd *cobra.Command, j jobstatus.Job) error {
 	if f.forPrograms() {
 		return nil
 	}
-	end := strings.TrimSpace(fmt.Sprintf("%s  %s %s  %s", j.ID, j.State, j.Site, failureText(*j)))
+	end := strings.TrimSpace(fmt.Sprintf("%s  %s %s  %s", j.ID, j.State, j.Site, failureText(j)))
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), end)
 	return err
 }

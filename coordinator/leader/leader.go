@@ -201,7 +201,12 @@ func runTerm(outer context.Context, cfg Config) error {
 	cfg.API.StartLeading(t.Incarnation())
 	beside.Go(func() { cfg.API.WatchSites(ctx, t.Incarnation(), m.Suspects, cfg.Log) })
 	beside.Go(func() { cfg.sendHeartbeats(ctx, conn) })
-	loop := bus.Loop{Clock: cfg.Clock, Intercept: cfg.API.ReceiveFromSite, Persist: k.recordingPersist(t, cfg.Recorder), LocalRequests: cfg.API.LocalRequests(), OnInput: cfg.OnInput, Persisted: cfg.Recorder.RecordInput, OnSent: func(received, sent []protocol.Message) {
+	refusals := newRefusalLog(cfg.Log)
+	intercept := func(now protocol.Time, m protocol.Message) (taken bool) {
+		refusals.observe(m)
+		return cfg.API.ReceiveFromSite(now, m)
+	}
+	loop := bus.Loop{Clock: cfg.Clock, Intercept: intercept, Persist: k.recordingPersist(t, cfg.Recorder), LocalRequests: cfg.API.LocalRequests(), OnInput: cfg.OnInput, Persisted: cfg.Recorder.RecordInput, OnSent: func(received, sent []protocol.Message) {
 		cfg.publishSent(received, sent)
 		if cfg.OnCounts != nil {
 			cfg.OnCounts(m.RefusalCounts())

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -16,7 +17,7 @@ import (
 // ended lot, so that its rejection is durable and its id stays taken.
 func (k *Market) handleSubmit(now protocol.Time, m protocol.Message, s protocol.Submit) []protocol.Message {
 	j := s.Job
-	if isForeignSubmission(m.From, j) {
+	if m.From.WhyForeign(j) != "" {
 		k.counts["submit-of-stranger"]++
 		return nil
 	}
@@ -24,7 +25,7 @@ func (k *Market) handleSubmit(now protocol.Time, m protocol.Message, s protocol.
 	if l := k.knownLot(j.ID); l != nil {
 		return k.answerResubmission(now, m, l, s)
 	}
-	if site := m.From.SiteName(); site != "" && !k.takeWriteQuota(now, site, j.MaxWireSize()+len(s.Task)) {
+	if isToldStatus(m.From) && !k.takeWriteQuota(now, cmp.Or(m.From.SiteName(), string(m.From)), j.MaxWireSize()+len(s.Task)) {
 		return nil
 	}
 	why := protocol.Reason{Code: protocol.Malformed, Note: j.InvalidReason()}
@@ -47,16 +48,16 @@ func (k *Market) handleSubmit(now protocol.Time, m protocol.Message, s protocol.
 	return k.rejectLot(now, l, why)
 }
 
-// answerResubmission answers the submission of a known id. A site's queue resubmits after a
-// restart to learn the job's status, so it gets the status even if the job was changed since.
+// answerResubmission answers the submission of a known id. A site's queue and a tenant resubmit to
+// learn the job's status, so they get it even if the job was changed since.
 func (k *Market) answerResubmission(now protocol.Time, m protocol.Message, l *lot, s protocol.Submit) (msgs []protocol.Message) {
-	if l.isSameSubmission(s) {
+	if l.isSameSubmission(s) || m.From.TenantName() != "" && l.isSameSubmission(l.asIfThen(s)) {
 		k.counts["submitted-twice"]++
 	} else {
 		k.counts["duplicate-id"]++
 		why := protocol.Reason{Code: protocol.Duplicate, Note: "another job of this id was submitted before; give this one an id of its own"}
 		msgs = append(msgs, k.sendAndRecord(now, m.From, protocol.Reject{Job: l.job.ID, Why: why}))
-		if m.From.SiteName() == "" {
+		if !isToldStatus(m.From) {
 			return msgs
 		}
 	}
@@ -64,7 +65,7 @@ func (k *Market) answerResubmission(now protocol.Time, m protocol.Message, l *lo
 	if l.state == ended {
 		answer.Code = protocol.JobClosed
 	}
-	if l.isFromQueue() && l.lastStatus.Job != "" { // before the Confirm, which does not say how the job ended
+	if l.isToldStatus() && l.lastStatus.Job != "" { // before the Confirm, which does not say how the job ended
 		msgs = append(msgs, k.sendAndRecord(now, m.From, l.lastStatus))
 	}
 	return append(msgs, k.sendAndRecord(now, m.From, answer))

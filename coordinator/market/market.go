@@ -121,7 +121,7 @@ type Market struct {
 	quotas            *quota.Tree           // of the policy in force; nil: not built yet
 	policyUnannounced bool                  // the policy was set and not announced yet
 	counts            map[string]int        // of what the market refused to read, by reason
-	writeQuotas       map[string]writeQuota // by site
+	writeQuotas       map[string]writeQuota // by site, and by party of a tenant
 	services          *services.Services
 	events            []protocol.Message          // of the latest Step or Tick
 	endedJobs         map[protocol.JobID]endedJob // that are not in lots any more
@@ -172,7 +172,7 @@ type lot struct {
 	alone bool // the site whose queue submitted it may start it by itself
 
 	why        protocol.Reason    // of the last award
-	lastStatus protocol.JobStatus // last status sent to the queue that submitted it
+	lastStatus protocol.JobStatus // last status sent to the queue or the tenant that submitted it
 }
 
 // A site is what the market knows about a registered site.
@@ -267,6 +267,9 @@ func (k *Market) tickJobs(now protocol.Time) []protocol.Message {
 func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	k.events = k.events[:0]
 	k.observeClock(now)
+	if k.isStrayOfTenant(now, m) {
+		return nil
+	}
 	if k.RefuseDuplicate(m) {
 		return nil
 	}

@@ -9,19 +9,39 @@ import (
 var reasonCancelled = protocol.Reason{Code: protocol.Cancelled}
 
 // handleCancel ends a job that no site has accepted. For an accepted one it asks the site to stop;
-// the job ends when the site reports so. Only the submitter and the operator API may cancel.
+// the job ends when the site reports so. Only the submitter, its tenant and the operator API may
+// cancel.
 func (k *Market) handleCancel(now protocol.Time, m protocol.Message, c protocol.Cancel) []protocol.Message {
 	l := k.lots[c.Job]
-	if l == nil || l.state == ended || l.cancelRequested || m.From != l.from && m.From != protocol.OperatorAPI {
+	if l == nil || l.state == ended || l.cancelRequested || !l.mayCancel(m.From) {
 		k.counts["cancel-of-nothing"]++
-		return nil
+		return k.answerCancel(now, m, c, l != nil && l.cancelRequested && l.state != ended && l.mayCancel(m.From))
 	}
 	k.recordEvent(m)
 	if l.state != accepted {
-		return k.rejectLot(now, l, reasonCancelled)
+		return append(k.rejectLot(now, l, reasonCancelled), k.answerCancel(now, m, c, true)...)
 	}
 	l.cancelRequested = true
-	return []protocol.Message{k.requestStop(now, l)}
+	return append(k.answerCancel(now, m, c, true), k.requestStop(now, l))
+}
+
+// mayCancel reports whether a party may cancel a lot.
+func (l *lot) mayCancel(who protocol.Party) bool {
+	tenant := who.TenantName()
+	return who == l.from || who == protocol.OperatorAPI || tenant != "" && tenant == l.job.Tenant
+}
+
+// answerCancel answers a tenant whether a job of its own is being cancelled. The job of another is
+// answered as one that is not there.
+func (k *Market) answerCancel(now protocol.Time, m protocol.Message, c protocol.Cancel, cancelled bool) []protocol.Message {
+	if m.From.TenantName() == "" {
+		return nil
+	}
+	answer := protocol.Confirm{Job: c.Job, Code: protocol.JobClosed}
+	if cancelled {
+		answer.Code = protocol.Acknowledged
+	}
+	return []protocol.Message{k.sendAndRecord(now, m.From, answer)}
 }
 
 // stopRetryInterval is how long the market waits for a site to stop a job before it repeats the

@@ -1,38 +1,26 @@
 package market
 
-import (
-	"strings"
+import "github.com/gridbid/gridbid/protocol"
 
-	"github.com/gridbid/gridbid/protocol"
-)
+// isToldStatus reports whether the submitter of a lot gets its status: a site's queue, which shows it
+// on the site's own cluster, and a tenant.
+func (l *lot) isToldStatus() bool { return isToldStatus(l.from) }
 
-// isForeignSubmission reports whether a site submits a job through another party than its queue,
-// or with an id, tenant or home that is not its own. Without this check a site could take another
-// site's ids, or let another site's tenant pay.
-func isForeignSubmission(from protocol.Party, j protocol.Job) bool {
-	site := from.SiteName()
-	own := site + "/"
-	return site != "" && (from != protocol.QueueParty(site) || !strings.HasPrefix(string(j.ID), own) ||
-		!strings.HasPrefix(j.Tenant, own) || j.Home != "" && j.Home != site)
-}
+func isToldStatus(from protocol.Party) bool { return from.SiteName() != "" || from.TenantName() != "" }
 
-// isFromQueue reports whether a site's queue submitted the lot. The queue gets its status, which
-// the site's users see on their own cluster.
-func (l *lot) isFromQueue() bool { return l.from.SiteName() != "" }
-
-// reportStatus records the status of a lot that a queue submitted, and returns the message to it.
+// reportStatus records the status of a lot whose submitter is told it, and returns the message to it.
 func (k *Market) reportStatus(now protocol.Time, l *lot, s protocol.JobStatus) []protocol.Message {
-	if !l.isFromQueue() {
+	if !l.isToldStatus() {
 		return nil
 	}
 	k.recordStatus(l, s)
 	return []protocol.Message{k.sendAndRecord(now, l.from, l.lastStatus)}
 }
 
-// recordStatus stores the last status of a lot that a queue submitted. It is no event: Restore
+// recordStatus stores the last status of a lot whose submitter is told it. It is no event: Restore
 // computes it from the events that led to it.
 func (k *Market) recordStatus(l *lot, s protocol.JobStatus) {
-	if l.isFromQueue() {
+	if l.isToldStatus() {
 		s.Job, s.Epoch = l.job.ID, l.epoch
 		l.lastStatus = s
 	}

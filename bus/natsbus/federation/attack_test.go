@@ -133,7 +133,7 @@ func hostileLeaf(s *scene) (*nats.Conn, <-chan error) {
 var intruders = []intruder{
 	{"a site", func(s *scene) (*nats.Conn, <-chan error) { return s.raw("", "oslo") }, false},
 	{"a site with a server of its own", hostileLeaf, true},
-	{"a submitter", func(s *scene) (*nats.Conn, <-chan error) { return s.raw("", "submitter") }, false},
+	{"a tenant", func(s *scene) (*nats.Conn, <-chan error) { return s.raw("", "vision") }, false},
 	{"a tap", func(s *scene) (*nats.Conn, <-chan error) { return s.raw("", "tap") }, false},
 }
 
@@ -184,9 +184,6 @@ func TestNobodySpeaksWhereHeMayNot(t *testing.T) {
 				s.reach(conn)
 			}
 			for what, subject := range forbidden {
-				if who.name == "a submitter" && subject == "gridbid.v1.agent-oslo.all.call" {
-					continue // the same as any other site's
-				}
 				s.must(conn.PublishMsg(&nats.Msg{Subject: subject, Reply: natsbus.InboxPrefix(oslo) + ".x", Data: []byte("forged")}))
 				s.must(conn.FlushTimeout(patience))
 				if who.silent {

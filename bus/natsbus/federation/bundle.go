@@ -16,6 +16,7 @@ type bundleOptions struct {
 	config string // template of the member's configuration file; "": it gets none
 	file   string // name of that file
 	site   SiteSetup
+	tenant string // the member's name, if it is a tenant
 }
 
 // writeMemberFiles writes into stage what a member needs on its machine, where the folder
@@ -51,7 +52,8 @@ func (f *Federation) writeMemberFiles(stage, at string, m *Member, ca string, o 
 			Who, URL, Seed string
 			Replicas       int
 			SitePayload    int
-		}{m.Name, url, seed, replicas, payload})
+			Tenant         string
+		}{m.Name, url, seed, replicas, payload, o.tenant})
 		if err != nil {
 			return err
 		}
@@ -75,8 +77,8 @@ const (
 	AgentFile       = "agent.yaml"
 )
 
-// marketConfigs say which configuration a member of the market starts with. Submitter and tap
-// have none: they are keys for programs of others.
+// marketConfigs say which configuration a member of the market starts with. A tap has
+// none: it is a key for programs of others.
 var marketConfigs = map[string]bundleOptions{
 	CoordinatorName: {config: "coordinator", file: CoordinatorFile},
 	StandbyName:     {config: "coordinator", file: CoordinatorFile},

@@ -17,7 +17,7 @@ import (
 
 // InitFederation creates a federation in dir, which must be empty or missing. It writes a
 // certificate authority, the hub's configuration, and the folders of
-// coordinator, standby, submitter and tap, the first two with the file that their
+// coordinator, standby and tap, the first two with the file that their
 // process starts with.
 func InitFederation(dir string, s Setup, now time.Time) (*Federation, error) {
 	s = s.withDefaults()
@@ -49,7 +49,7 @@ func InitFederation(dir string, s Setup, now time.Time) (*Federation, error) {
 			return nil, err
 		}
 	}
-	for _, name := range marketNames {
+	for _, name := range []string{CoordinatorName, StandbyName, TapName} {
 		m := Member{Name: name}
 		if err := f.writeMemberFiles(filepath.Join(stage, name), filepath.Join(dir, name), &m, filepath.Join(stage, caFile), marketConfigs[name]); err != nil {
 			return nil, err
@@ -113,10 +113,16 @@ func (f *Federation) AddSite(s SiteSetup) (string, error) {
 	if err := s.Validate(); err != nil {
 		return "", err
 	}
-	if _, err := f.findMember(s.Name); err == nil {
-		return "", fmt.Errorf("federation: site %s %w", s.Name, ErrTaken)
+	return f.addMember(&f.Sites, s.Name, s.Key, s.Path, bundleOptions{config: "agent", file: AgentFile, site: s})
+}
+
+// addMember admits a member to a list of the federation, and returns its folder. key is its public
+// key, "" generates one; path is where the folder will be, "" where it is written.
+func (f *Federation) addMember(list *[]Member, name, key, path string, o bundleOptions) (string, error) {
+	if _, err := f.findMember(name); err == nil {
+		return "", fmt.Errorf("federation: member %s %w", name, ErrTaken)
 	}
-	dir := f.memberFolder(s.Name)
+	dir := f.folderIn(list, name)
 	if _, err := os.Stat(dir); err == nil {
 		return "", fmt.Errorf("federation: %s %w; move it away first", dir, ErrTaken)
 	}
@@ -125,23 +131,23 @@ func (f *Federation) AddSite(s SiteSetup) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(stage)
-	m := Member{Name: s.Name}
-	if s.Key != "" {
-		if err := f.addPublicKey(&m, s.Key); err != nil {
+	m := Member{Name: name}
+	if key != "" {
+		if err := f.addPublicKey(&m, key); err != nil {
 			return "", err
 		}
 	}
-	if err := f.writeMemberFiles(stage, cmp.Or(s.Path, dir), &m, filepath.Join(f.dir, caFile), bundleOptions{config: "agent", file: AgentFile, site: s}); err != nil {
+	if err := f.writeMemberFiles(stage, cmp.Or(path, dir), &m, filepath.Join(f.dir, caFile), o); err != nil {
 		return "", err
 	}
 	// Write the folder before the rules. After a failure in between, an unused
-	// folder is left; in the other order a site would be admitted without a key,
+	// folder is left; in the other order a member would be admitted without a key,
 	// and no command could repair that.
 	if err := moveIntoPlace(stage, dir); err != nil {
 		return "", err
 	}
-	f.Sites = append(f.Sites, m)
-	slices.SortFunc(f.Sites, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
+	*list = append(*list, m)
+	slices.SortFunc(*list, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
 	return dir, f.saveState(f.dir)
 }
 
@@ -155,7 +161,7 @@ func (f *Federation) addPublicKey(m *Member, key string) error {
 			return fmt.Errorf("federation: key %s of %s was revoked; generate another", key, r.Name)
 		}
 	}
-	for _, other := range slices.Concat(f.Market, f.Sites) {
+	for _, other := range slices.Concat(f.Market, f.Sites, f.Tenants) {
 		if slices.Contains(other.Keys, key) {
 			return fmt.Errorf("federation: key %s belongs to %s; each member needs its own", key, other.Name)
 		}
@@ -168,14 +174,20 @@ func (f *Federation) addPublicKey(m *Member, key string) error {
 // accounts.conf. RevokeSite moves the site's folder below revoked/. Its keys stay
 // refused for ever; the name can be admitted once more with another key.
 func (f *Federation) RevokeSite(name string, now time.Time) error {
-	i := slices.IndexFunc(f.Sites, func(m Member) bool { return m.Name == name })
+	return f.revokeMember(&f.Sites, name, now)
+}
+
+// revokeMember removes a member from a list of the federation, and ends its keys.
+func (f *Federation) revokeMember(list *[]Member, name string, now time.Time) error {
+	i := slices.IndexFunc(*list, func(m Member) bool { return m.Name == name })
 	if i < 0 {
-		return unknownMember(name, f.Sites)
+		return unknownMember(name, *list)
 	}
-	for _, k := range f.Sites[i].Keys {
+	folder := f.folderIn(list, name)
+	for _, k := range (*list)[i].Keys {
 		f.Revoked = append(f.Revoked, RevokedKey{name, k, now.UTC().Truncate(time.Second)})
 	}
-	f.Sites = slices.Delete(f.Sites, i, i+1)
+	*list = slices.Delete(*list, i, i+1)
 	// Write the rules before moving files: an attacker must lose access first.
 	if err := f.saveState(f.dir); err != nil {
 		return err
@@ -190,7 +202,7 @@ func (f *Federation) RevokeSite(name string, now time.Time) error {
 		if _, err := os.Lstat(to); err == nil {
 			continue
 		}
-		if err := os.Rename(f.memberFolder(name), to); err != nil && !os.IsNotExist(err) {
+		if err := os.Rename(folder, to); err != nil && !os.IsNotExist(err) {
 			return fmt.Errorf("federation: %s is revoked, but its folder could not be moved: %w", name, err)
 		}
 		return nil
@@ -242,8 +254,21 @@ func (f *Federation) RetireOldKeys(name string, now time.Time) (int, error) {
 
 // memberFolder returns the path of a member's files.
 func (f *Federation) memberFolder(name string) string {
-	if slices.Contains(marketNames, name) {
+	for _, list := range []*[]Member{&f.Market, &f.Tenants} {
+		if slices.ContainsFunc(*list, func(m Member) bool { return m.Name == name }) {
+			return f.folderIn(list, name)
+		}
+	}
+	return f.folderIn(&f.Sites, name)
+}
+
+// folderIn returns the path of the files of a member of a list of the federation.
+func (f *Federation) folderIn(list *[]Member, name string) string {
+	switch list {
+	case &f.Market:
 		return filepath.Join(f.dir, name)
+	case &f.Tenants:
+		return filepath.Join(f.dir, "tenants", name)
 	}
 	return filepath.Join(f.dir, "sites", name)
 }

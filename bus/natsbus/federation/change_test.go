@@ -151,8 +151,8 @@ func TestAKeyIsChangedWhoseFolderIsGone(t *testing.T) {
 // While a key is changed both work; then the old one does not.
 func TestRotation(t *testing.T) {
 	s := newStage(t)
-	for _, name := range []string{"oslo", "submitter"} {
-		who := map[string]protocol.Party{"oslo": oslo, "submitter": protocol.Submitter}[name]
+	for _, name := range []string{"oslo", "vision"} {
+		who := map[string]protocol.Party{"oslo": oslo, "vision": vision}[name]
 		file, err := s.fed.RotateKey(name, "")
 		s.must(err)
 		s.must(s.hub.ReloadConfig())

@@ -48,6 +48,7 @@ type accountUser struct {
 	Key                string
 	Who                string
 	Publish, Subscribe []string
+	Direct             bool // it connects as a client, and not by a server of its own
 }
 
 // coordinatorParties returns the parties of a site that send to the coordinator: its agent,
@@ -82,13 +83,26 @@ func marketUser(name, key string) accountUser {
 	switch name {
 	case TapName:
 		u.Publish, u.Subscribe = natsbus.TapSubjects()
-	case SubmitterName:
-		u.Publish, u.Subscribe = natsbus.AllowedSubjects(protocol.Submitter)
+	case SubmitterName: // of a federation that is older than keys of tenants
+		_, u.Subscribe = natsbus.AllowedSubjects(protocol.Submitter)
+		u.Publish = natsbus.SubmissionSubjects(protocol.Submitter)
 	default: // the coordinator: its streams and buckets are in this account, which no site can reach
 		u.Publish, u.Subscribe = []string{">"}, []string{">"}
 	}
 	return u
 }
+
+// tenantUser returns the permissions of a tenant's key: it may submit and cancel in its own name, and
+// read what the coordinator answers to it.
+func tenantUser(tenant, key string) accountUser {
+	u := accountUser{Key: key, Who: "tenant " + tenant, Direct: true}
+	u.Publish, u.Subscribe = natsbus.AllowedSubjects(protocol.TenantParty(tenant))
+	return u
+}
+
+// tenantConnections bounds the connections of all tenants together, so that they leave room for
+// sites: hub.conf admits 4,096.
+const tenantConnections = 1024
 
 // renderAccounts returns the content of accounts.conf.
 func (f *Federation) renderAccounts() ([]byte, error) {
@@ -99,11 +113,19 @@ func (f *Federation) renderAccounts() ([]byte, error) {
 		Everyone        string
 		Limits          Limits
 	}
+	type tenant struct {
+		Users           []accountUser
+		Sends, Receives string // subjects
+	}
 	v := struct {
 		Market   []accountUser
 		Sites    []site
+		Tenants  []tenant
 		Everyone string
-	}{Everyone: natsbus.SubjectBetween(protocol.Coordinator, "")}
+		Limits   Limits
+
+		TenantConnections int
+	}{Everyone: natsbus.SubjectBetween(protocol.Coordinator, ""), Limits: f.Setup.Limits, TenantConnections: tenantConnections}
 	for _, m := range f.Market {
 		for _, k := range m.Keys {
 			v.Market = append(v.Market, marketUser(m.Name, k))
@@ -119,6 +141,14 @@ func (f *Federation) renderAccounts() ([]byte, error) {
 			s.Users = append(s.Users, siteUser(m.Name, k))
 		}
 		v.Sites = append(v.Sites, s)
+	}
+	for _, m := range f.Tenants {
+		who := protocol.TenantParty(m.Name)
+		t := tenant{Sends: natsbus.SubjectBetween(who, protocol.Coordinator), Receives: natsbus.SubjectBetween(protocol.Coordinator, who)}
+		for _, k := range m.Keys {
+			t.Users = append(t.Users, tenantUser(m.Name, k))
+		}
+		v.Tenants = append(v.Tenants, t)
 	}
 	return renderTemplate("accounts", v)
 }

@@ -19,6 +19,10 @@
 // stay in the site's account. In addition the server limits each site's key to
 // the subjects of its own parties, so that it refuses and logs an attempt.
 //
+// Tenants that submit by keys of their own share one account. It exports and imports streams
+// alone, and a tenant's key may publish its submissions and cancellations, and hear what the
+// coordinator answers to it.
+//
 // A site connects to the hub directly, or runs a nats-server of its own as a
 // leaf. The hub enforces the rules, so a site cannot change them in its server.
 //

@@ -24,6 +24,9 @@ func TestDeployShowsTheConfigurationThatIsWritten(t *testing.T) {
 	if _, err := fed.AddSite(federation.SiteSetup{Name: "oslo"}); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := fed.AddTenant(federation.TenantSetup{Name: "vision"}); err != nil {
+		t.Fatal(err)
+	}
 	key, seed, account := regexp.MustCompile(`"U[A-Z2-7]{55}"`), regexp.MustCompile(`"S[A-Z2-7]{57}"`), regexp.MustCompile(`\bA[A-Z2-7]{55}\b`)
 	for name, from := range map[string]string{"hub.conf": fed.HubConfigFile(0), "accounts.conf": filepath.Join(filepath.Dir(fed.HubConfigFile(0)), "accounts.conf"), "leaf.conf": filepath.Join(dir, "sites", "oslo", "leaf.conf")} {
 		text, err := os.ReadFile(from)

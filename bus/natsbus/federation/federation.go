@@ -128,8 +128,11 @@ type RevokedKey struct {
 const (
 	CoordinatorName = "coordinator"
 	StandbyName     = "standby" // sends as coordinator when it has taken over
-	SubmitterName   = "submitter"
 	TapName         = "tap"
+
+	// SubmitterName is the member of older federations whose key submits for every tenant. None
+	// is made any more: see RevokeTenant.
+	SubmitterName = "submitter"
 )
 
 // A Federation is the state of a federation, stored in a folder.
@@ -137,7 +140,8 @@ type Federation struct {
 	Format  int          `json:"format"` // 1
 	Setup   Setup        `json:"setup"`
 	Market  []Member     `json:"market"`
-	Sites   []Member     `json:"sites"` // by name
+	Sites   []Member     `json:"sites"`             // by name
+	Tenants []Member     `json:"tenants,omitempty"` // by name
 	Revoked []RevokedKey `json:"revoked,omitempty"`
 
 	dir string
@@ -181,7 +185,7 @@ func parseState(data []byte) (*Federation, error) {
 		return nil, err
 	}
 	seen := make(map[string]bool)
-	for i, m := range slices.Concat(f.Market, f.Sites) {
+	for i, m := range slices.Concat(f.Market, f.Sites, f.Tenants) {
 		market := i < len(f.Market)
 		if market != slices.Contains(marketNames, m.Name) || seen[m.Name] || bus.ValidateParty(protocol.AgentParty(m.Name)) != nil {
 			return nil, fmt.Errorf("member %q: not a valid name, or named twice", m.Name)
@@ -206,14 +210,14 @@ var marketNames = []string{CoordinatorName, StandbyName, SubmitterName, TapName}
 
 // findMember returns the member of a name, or ErrUnknown.
 func (f *Federation) findMember(name string) (*Member, error) {
-	for _, list := range [][]Member{f.Market, f.Sites} {
+	for _, list := range [][]Member{f.Market, f.Sites, f.Tenants} {
 		for i := range list {
 			if list[i].Name == name {
 				return &list[i], nil
 			}
 		}
 	}
-	return nil, unknownMember(name, slices.Concat(f.Sites, f.Market))
+	return nil, unknownMember(name, slices.Concat(f.Sites, f.Tenants, f.Market))
 }
 
 // unknownMember returns ErrUnknown with the name and those of the members that it may mean.

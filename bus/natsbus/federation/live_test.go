@@ -21,18 +21,18 @@ func TestPartiesHearEachOther(t *testing.T) {
 			if topology == "leaves" {
 				north, south = s.leaf("oslo"), s.leaf("lyon")
 			}
-			coordinator, submitter := s.join(s.hub, protocol.Coordinator), s.join(s.open("submitter"), protocol.Submitter)
+			coordinator, tenant := s.join(s.hub, protocol.Coordinator), s.join(s.open("vision"), vision)
 			a, b, hands := s.join(north, oslo), s.join(south, lyon), s.join(north, protocol.ExecutorParty("oslo"))
 			// A leaf tells the hub what its parties listen to a moment later.
 			if topology == "leaves" {
 				s.settle(coordinator, a, oslo)
 				s.settle(coordinator, b, lyon)
 			}
-			s.say(submitter, word(protocol.Submitter, protocol.Coordinator, 1, "submit"))
-			if got := s.hears(coordinator); got != "submit" {
-				t.Errorf("the coordinator heard %q", got)
+			s.say(tenant, protocol.Message{Version: protocol.Current, At: 1, From: vision, Seq: 1, To: protocol.Coordinator, Body: protocol.Cancel{Job: "vision/1"}})
+			if m := <-coordinator.Messages(); m.From != vision || m.Body != (protocol.Cancel{Job: "vision/1"}) {
+				t.Errorf("the coordinator heard %+v", m)
 			}
-			s.say(coordinator, word(protocol.Coordinator, "", 1001, "call"), word(protocol.Coordinator, oslo, 1002, "award"), word(protocol.Coordinator, protocol.Submitter, 1003, "hold"))
+			s.say(coordinator, word(protocol.Coordinator, "", 1001, "call"), word(protocol.Coordinator, oslo, 1002, "award"), word(protocol.Coordinator, vision, 1003, "hold"))
 			for _, c := range []struct {
 				who  string
 				port bus.Conn
@@ -40,7 +40,7 @@ func TestPartiesHearEachOther(t *testing.T) {
 			}{
 				{"oslo", a, []protocol.JobID{"call", "award"}},
 				{"lyon", b, []protocol.JobID{"call"}},
-				{"the submitter", submitter, []protocol.JobID{"call", "hold"}},
+				{"a tenant", tenant, []protocol.JobID{"hold"}},
 			} {
 				for _, want := range c.want {
 					if got := s.hears(c.port); got != want {

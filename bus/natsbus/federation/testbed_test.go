@@ -20,14 +20,16 @@ import (
 var (
 	now  = time.Now()
 	oslo = protocol.AgentParty("oslo")
-	lyon = protocol.AgentParty("lyon")
+
+	vision = protocol.TenantParty("vision")
+	lyon   = protocol.AgentParty("lyon")
 )
 
 // patience is far longer than anything takes on a machine that is busy with other
 // things, and is waited for only by a test that fails.
 const patience = 2 * time.Minute
 
-// A stage is a federation of two sites on this machine, with its hub running.
+// A stage is a federation of two sites and two tenants on this machine, with its hub running.
 type stage struct {
 	*testing.T
 	dir string
@@ -45,6 +47,10 @@ func newStage(t *testing.T) *stage {
 	s.fed = fed
 	for _, site := range []string{"oslo", "lyon"} {
 		_, err := fed.AddSite(federation.SiteSetup{Name: site, LeafListen: net.JoinHostPort("127.0.0.1", "-1")})
+		s.must(err)
+	}
+	for _, tenant := range []string{"vision", "speech"} {
+		_, err := fed.AddTenant(federation.TenantSetup{Name: tenant})
 		s.must(err)
 	}
 	s.hub, err = natsbus.ServeConfigFile(fed.HubConfigFile(0), s.access("coordinator"))
@@ -81,8 +87,10 @@ func (s *stage) joins(a natsbus.Access, who protocol.Party) error {
 // access is what a member's nats.yaml says.
 func (s *stage) access(name string) natsbus.Access {
 	dir := filepath.Join(s.dir, name)
-	if _, err := os.Stat(dir); err != nil {
-		dir = filepath.Join(s.dir, "sites", name)
+	for _, below := range []string{"sites", "tenants"} {
+		if _, err := os.Stat(filepath.Join(s.dir, below, name)); err == nil {
+			dir = filepath.Join(s.dir, below, name)
+		}
 	}
 	return natsbus.Access{URL: s.fed.HubURL(), CA: "ca.pem", Seed: name + ".nk"}.ResolvePaths(dir)
 }
