@@ -142,7 +142,11 @@ func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 	}
 	page, run, closePage := s.newPageHandler(ctx, n)
 	defer closePage()
-	mux.Handle("GET /v1/record", guard.Protect("GET /v1/record", archive.RecordHandler(run.MarketMessages, d.IsLeading)))
+	record := func(ctx context.Context) ([]protocol.Message, error) {
+		all, err := run.MarketMessages(ctx)
+		return d.OwnRecord(ctx, all), err
+	}
+	mux.Handle("GET /v1/record", guard.Protect("GET /v1/record", archive.RecordHandler(record, d.IsLeading)))
 	mux.Handle("GET /v1/proof", guard.Protect("GET /v1/proof", archive.ProofHandler(run.MarketMessages)))
 	mux.Handle("/", page)
 	mux.Handle("GET /metrics", guard.Protect("GET /metrics", tele.HTTPHandler()))

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
 	"github.com/gridbid/gridbid/coordinator/rights"
+	"github.com/gridbid/gridbid/history/tenantview"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -67,17 +69,40 @@ func tenantsBelow(list []protocol.Quota, group string) (below []string) {
 	return below
 }
 
-// hideOthers removes from a job's status the ids of jobs that may not be seen.
+// hideOthers removes from a job's status the ids of jobs and the names of tenants that may not be
+// seen.
 func (f tenantFilter) hideOthers(j *jobstatus.Job, b *jobstatus.View, now protocol.Time) {
-	if f == nil || j.Queue == nil {
+	if f == nil {
 		return
 	}
-	place := *j.Queue // the view keeps its own
-	place.Before = slices.DeleteFunc(slices.Clone(place.Before), func(id protocol.JobID) bool {
+	ownJob := func(id protocol.JobID) bool {
 		other, ok := b.JobByID(id, now)
-		return !ok || !f.has(other.Tenant)
-	})
+		return ok && f.has(other.Tenant)
+	}
+	redact := func(code protocol.Code, note string) string {
+		return tenantview.Redact(protocol.Reason{Code: code, Note: note}, f.has, ownJob).Note
+	}
+	j.Note = redact(protocol.Code(j.Why), j.Note)
+	j.Events = slices.Clone(j.Events) // the view keeps its own
+	for i := range j.Events {
+		j.Events[i].Note = redact(j.Events[i].Why, j.Events[i].Note)
+	}
+	if j.Queue == nil {
+		return
+	}
+	place := *j.Queue
+	place.Before = slices.DeleteFunc(slices.Clone(place.Before), func(id protocol.JobID) bool { return !ownJob(id) })
 	j.Queue = &place
+}
+
+// OwnRecord returns the messages of a record that the principal of a request may read, by the context
+// of the request.
+func (d *Server) OwnRecord(ctx context.Context, all []protocol.Message) []protocol.Message {
+	p := rights.Of(ctx)
+	if p.SeesAllJobs() {
+		return all
+	}
+	return tenantview.Of(all, d.ownTenants(p).has)
 }
 
 // tenantOf returns the tenant of what a request submits, a job or a service: that of its credential,

@@ -212,7 +212,7 @@ func runTerm(outer context.Context, cfg Config) error {
 			cfg.OnCounts(m.RefusalCounts())
 		}
 	}}
-	if err := loop.Run(ctx, conn, k.machine()); err != nil {
+	if err := loop.Run(ctx, tenantSafeConn{conn}, k.machine()); err != nil {
 		return fmt.Errorf("leader: %w", err)
 	}
 	return nil

@@ -81,6 +81,10 @@ func (l *liveReplay) beginIncarnation(h protocol.InputLog) {
 	l.eventsToRestore, l.steps, l.expectedMessages, l.aside = nil, nil, nil, 0
 	r.rule, r.fresh = auction.New(auction.Config{}), true
 	var cfg market.Config
+	if h.Rules == "" {
+		l.failFromRound(l.first, "the record has not all that the coordinator decided by: it is that of a tenant")
+		return
+	}
 	if err := json.Unmarshal([]byte(h.Rules), &cfg); err != nil {
 		l.failFromRound(l.first, fmt.Sprintf("the settings of the coordinator's incarnation %d cannot be read: %v", h.Incarnation, err))
 		return

@@ -28,6 +28,7 @@ var folds = []struct{ pkg, why string }{
 	{"scenarios", "sums the energy that executors report, apart from the bills that are made of it"},
 	{"scenarios/sim", "acts on the messages it receives: a simulated cluster and submitter"},
 	{"scenarios/sim/*", "acts on the messages it receives: a simulated cluster and submitter"},
+	{"history/tenantview", "shows a tenant its own messages; it derives no state"},
 	{"bus/bustest", "sends messages of any kind through a bus"},
 }
 

@@ -130,7 +130,7 @@ func TestWildcardRepliesOfATenantStopNobody(t *testing.T) {
 	coordinator, agent := s.join(s.hub, protocol.Coordinator), s.join(s.open("lyon"), lyon)
 	conn, _ := s.raw("", "vision")
 	for i := range 8000 {
-		reply := strings.Repeat("x", 2900) + strconv.Itoa(i) + ".*.>"
+		reply := strings.Repeat("*.", 1450) + strconv.Itoa(i)
 		s.must(conn.PublishMsg(&nats.Msg{Subject: "gridbid.v1.tenant-vision.coordinator.submit", Reply: reply, Data: []byte{0xc1}}))
 	}
 	s.must(conn.FlushTimeout(patience))

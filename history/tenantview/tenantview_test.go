@@ -1,0 +1,186 @@
+package tenantview_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/history/tenantview"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+func fold(all []protocol.Message) *history.History {
+	h := history.New(history.Config{All: true})
+	for _, m := range all {
+		h.AddMessage(m)
+	}
+	return h
+}
+
+// What a tenant is shown names nobody else, and its jobs stand as in the whole record.
+func TestATenantSeesItsOwnPartAndAllOfIt(t *testing.T) {
+	day := timelinetest.GenerateDay(200, 3*time.Minute)
+	whole := fold(day)
+	tenants := make(map[string]bool)
+	for rec := range whole.AllInstances() {
+		tenants[rec.Job.Tenant] = true
+	}
+	if len(tenants) < 5 {
+		t.Fatalf("the day has %d tenants", len(tenants))
+	}
+	for own := range tenants {
+		shown := tenantview.Of(day, func(tenant string) bool { return tenant == own })
+		text, err := json.Marshal(shown)
+		if err != nil {
+			t.Fatal(err)
+		}
+		view := fold(shown)
+		jobs := 0
+		for rec := range whole.AllInstances() {
+			if rec.Job.Tenant != own {
+				name, _ := json.Marshal([]string{string(rec.Job.ID), rec.Job.Tenant})
+				for _, name := range strings.Split(strings.Trim(string(name), "[]"), ",") {
+					if strings.Contains(string(text), name) {
+						t.Errorf("%s is shown %s", own, name)
+					}
+				}
+				continue
+			}
+			jobs++
+			want, _ := whole.LatestJob(rec.Job.ID)
+			got, ok := view.LatestJob(rec.Job.ID)
+			last := day[len(day)-1].At
+			wantState, gotState := whole.JobStateNow(&want, last), view.JobStateNow(&got, last)
+			if !ok || gotState.State != wantState.State || gotState.Site != wantState.Site || len(got.FullRounds) != len(want.FullRounds) || (got.Run == nil) != (want.Run == nil) ||
+				got.Run != nil && got.Run.Settled.Paid != want.Run.Settled.Paid {
+				t.Errorf("%s: %s stands as %+v, %d rounds; in the whole record %+v, %d rounds", own, rec.Job.ID, gotState, len(got.FullRounds), wantState, len(want.FullRounds))
+			}
+		}
+		if len(view.JobIDs()) != jobs || jobs == 0 {
+			t.Errorf("%s is shown %d jobs of %d", own, len(view.JobIDs()), jobs)
+		}
+	}
+	for _, m := range tenantview.Of(day, func(string) bool { return false }) {
+		t.Fatalf("a tenant without jobs is shown %+v", m)
+	}
+}
+
+// A conversation of the coordinator with its API and others, in short.
+type talk struct {
+	all []protocol.Message
+	seq uint64
+}
+
+func (s *talk) say(from, to protocol.Party, b protocol.Body) {
+	s.seq++
+	s.all = append(s.all, protocol.Message{Version: protocol.Current, At: timelinetest.Midnight + protocol.Time(s.seq), From: from, Seq: s.seq, To: to, Body: b})
+}
+
+func submit(id protocol.JobID, tenant string) protocol.Submit {
+	return protocol.Submit{Job: protocol.Job{ID: id, Tenant: tenant, GPUs: 1, Share: 1000}}
+}
+
+// Who submits under the id of another is refused, and sees nothing of that job by it: in whatever
+// order the coordinator read and answered.
+func TestWhoTakesAnIdOfAnotherSeesNothingOfIt(t *testing.T) {
+	const api, market = protocol.OperatorAPI, protocol.Coordinator
+	taken := protocol.Confirm{Job: "train", Code: protocol.Acknowledged}
+	duplicate := protocol.Reject{Job: "train", Why: protocol.Reason{Code: protocol.Duplicate}}
+	for name, begin := range map[string]func(*talk){
+		"one after the other": func(s *talk) {
+			s.say(api, market, submit("train", "victim"))
+			s.say(market, api, taken)
+			s.say(api, market, submit("train", "hostile"))
+			s.say(market, api, duplicate)
+		},
+		"in one step": func(s *talk) {
+			s.say(api, market, submit("train", "victim"))
+			s.say(api, market, submit("train", "hostile"))
+			s.say(market, api, taken)
+			s.say(market, api, duplicate)
+		},
+		"after a restart": func(s *talk) {
+			s.say(api, market, submit("train", "victim")) // an event that was restored
+			s.say(api, market, submit("train", "hostile"))
+			s.say(market, api, duplicate)
+			s.say(market, "", protocol.CallForBids{Round: 1, Jobs: []protocol.Job{submit("train", "victim").Job}})
+		},
+		"unanswered": func(s *talk) {
+			s.say(api, market, submit("train", "victim"))
+			s.say(market, api, taken)
+			s.say(api, market, submit("train", "hostile"))
+		},
+	} {
+		s := &talk{}
+		begin(s)
+		s.say(market, "", protocol.CallForBids{Round: 2, Jobs: []protocol.Job{submit("train", "victim").Job, submit("other", "third").Job}})
+		s.say("agent/oslo", market, protocol.Bids{Round: 2, Jobs: []protocol.JobBids{{Job: "train"}, {Job: "other"}}, Capacity: []protocol.CapacityProfile{{Model: "secret"}}})
+		s.say(market, "agent/oslo", protocol.Award{Round: 2, Job: "train", Epoch: 1, Proof: protocol.Certificate{Jobs: 2}})
+		s.say(market, "", protocol.Settlement{Job: "train", Site: "oslo", Payer: "victim", Paid: 7})
+		if got := tenantview.Of(s.all, func(t string) bool { return t == "hostile" }); len(got) > 0 {
+			t.Errorf("%s: hostile is shown %+v", name, got)
+		}
+		got := tenantview.Of(s.all, func(t string) bool { return t == "victim" })
+		text, _ := json.Marshal(got)
+		for _, secret := range []string{"hostile", "third", "other", "secret", `"jobs":2`} {
+			if strings.Contains(string(text), secret) {
+				t.Errorf("%s: the victim is shown %q in %s", name, secret, text)
+			}
+		}
+		var kinds []string
+		for _, m := range got {
+			if m.KindName() != "call" {
+				kinds = append(kinds, m.KindName())
+			}
+		}
+		if want := []string{"submit", "offer", "award", "settled"}; !slices.Equal(kinds, want) {
+			t.Errorf("%s: the victim is shown %v; want %v", name, kinds, want)
+		}
+	}
+}
+
+func TestReasonsNameNobodyElse(t *testing.T) {
+	vision := func(t string) bool { return t == "vision" }
+	own := func(id protocol.JobID) bool { return id == "mine" }
+	for _, tc := range []struct {
+		code       protocol.Code
+		note, want string
+	}{
+		{protocol.OverQuota, "4 of the 8 GPUs that vision may hold now are taken, and the job wants 5 (min 4)", ""},
+		{protocol.OverQuota, "4 of the 8 GPUs that research may hold now are taken, and the job wants 5 (min 4, max 8)", "4 of the 8 GPUs that * may hold now are taken, and the job wants 5"},
+		{protocol.OverQuota, "no quota names tenant vision", ""},
+		{protocol.QueueBlocked, "job mine stands before it in the queue of research", "job mine stands before it in its queue"},
+		{protocol.QueueBlocked, "job theirs stands before it in the queue of research", "a job of another tenant stands before it in its queue"},
+		{protocol.Preempting, "theirs, mine", "-"},
+		{protocol.QuotaReclaimed, "lent to vision, guaranteed to speech", "lent to its tenant, guaranteed to another"},
+		{protocol.SiteDecommissioned, "oslo, says ada", "oslo"},
+		{protocol.Malformed, "run: want 1s..720h", ""},
+	} {
+		want := tc.want
+		if want == "" {
+			want = tc.note
+		}
+		if got := tenantview.Redact(protocol.Reason{Code: tc.code, Note: tc.note}, vision, own); got.Note != strings.TrimPrefix(want, "-") || got.Code != tc.code {
+			t.Errorf("%s %q became %q; want %q", tc.code, tc.note, got.Note, want)
+		}
+	}
+}
+
+func TestAnswersToATenantNameNobodyElse(t *testing.T) {
+	why := protocol.Reason{Code: protocol.QueueBlocked, Note: "job speech/7 stands before it in the queue of research"}
+	for _, b := range []protocol.Body{
+		protocol.Defer{Job: "vision/1", Why: why}, protocol.Reject{Job: "vision/1", Why: why}, protocol.JobStatus{Job: "vision/1", Why: why},
+	} {
+		text, _ := json.Marshal(tenantview.Answer(protocol.Message{From: protocol.Coordinator, To: protocol.TenantParty("vision"), Body: b}))
+		if strings.Contains(string(text), "speech") || strings.Contains(string(text), "research") {
+			t.Errorf("told %s", text)
+		}
+		if got := tenantview.Answer(protocol.Message{From: protocol.Coordinator, To: protocol.OperatorAPI, Body: b}); got.Body != b {
+			t.Errorf("the API is told %+v", got.Body)
+		}
+	}
+}
