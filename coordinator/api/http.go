@@ -29,9 +29,18 @@ const requestTimeout = 10 * time.Second
 func (d *Server) HTTPHandler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, handle := range d.handlers() {
-		mux.Handle(pattern, d.guard.Protect(pattern, http.TimeoutHandler(handle, requestTimeout, `{"error":"no answer in time; try once more"}`)))
+		mux.Handle(pattern, d.guard.Protect(pattern, withReadDeadline(http.TimeoutHandler(handle, requestTimeout, `{"error":"no answer in time; try once more"}`))))
 	}
 	return http.NewCrossOriginProtection().Handler(mux)
+}
+
+// withReadDeadline ends the request of a client that sends its body slowly: it would hold a connection
+// and what reads from it, credential or not.
+func withReadDeadline(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(requestTimeout)) // fails in tests without a connection
+		next.ServeHTTP(w, r)
+	})
 }
 
 // handlers returns what serves each endpoint of the rights' table that is served here.

@@ -152,7 +152,11 @@ func (v *View) showOwn(m protocol.Message) []protocol.Message {
 			b.Payer = Others
 		}
 		m.Body = b
-	case protocol.Accept, protocol.Started, protocol.UsageReport, protocol.Cancel:
+	case protocol.Cancel:
+		if tenant := m.From.TenantName(); tenant != "" && !v.has(tenant) {
+			return nil // in vain: it names a job that is not its sender's
+		}
+	case protocol.Accept, protocol.Started, protocol.UsageReport:
 	default:
 		return nil
 	}

@@ -119,6 +119,7 @@ func TestWhoTakesAnIdOfAnotherSeesNothingOfIt(t *testing.T) {
 		begin(s)
 		s.say(market, "", protocol.CallForBids{Round: 2, Jobs: []protocol.Job{submit("train", "victim").Job, submit("other", "third").Job}})
 		s.say("agent/oslo", market, protocol.Bids{Round: 2, Jobs: []protocol.JobBids{{Job: "train"}, {Job: "other"}}, Capacity: []protocol.CapacityProfile{{Model: "secret"}}})
+		s.say(protocol.TenantParty("hostile"), market, protocol.Cancel{Job: "train"})
 		s.say(market, "agent/oslo", protocol.Award{Round: 2, Job: "train", Epoch: 1, Proof: protocol.Certificate{Jobs: 2}})
 		s.say(market, "", protocol.Settlement{Job: "train", Site: "oslo", Payer: "victim", Paid: 7})
 		if got := tenantview.Of(s.all, func(t string) bool { return t == "hostile" }); len(got) > 0 {
