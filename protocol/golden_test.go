@@ -188,6 +188,7 @@ var grown = []struct {
 	{"submit-class", sent(Submit{Job: Job{ID: "serve", GPUs: 1, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(4 * time.Hour), PriorityClass: "production"}})},
 	{"policy-classes", sent(Policy{Version: 4, By: "ada", Quotas: []Quota{{Name: "vision", Min: 8000, Weight: 1000, Queueing: StrictFIFO}},
 		Classes: []PriorityClass{{Name: "production", Value: 100}, {Name: "batch", Value: -10, Default: true, Preemption: PreemptNever}}})},
+	{"policy-within", sent(Policy{Version: 5, By: "eve", Quotas: []Quota{{Name: "research", Min: 8000, Weight: 1000}, {Name: "vision", Parent: "research", Min: 4000, Weight: 1000}}, Proved: true, Within: "research"})},
 	{"preempted-bill", sent(Preempted{Job: "philly-17", Epoch: 3, For: "urgent-2", Why: Reason{Code: QuotaReclaimed}, Lost: time.Minute, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, IT: 5, Energy: 6, Carbon: 7, Money: 8, Estimated: true, Left: 6 * time.Hour})},
 	{"preempted-gang", sent(Preempted{Job: "gang", Epoch: 3, For: "urgent-2", Why: Reason{Code: StrongerClaim}, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Places: []Place{{Component: 0, Pods: 1, Node: "n4", Devices: []int{0}}}})},
 	{"exited-stopped", sent(Finished{Job: "philly-17", Epoch: 3, Stopped: true})},

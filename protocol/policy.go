@@ -20,6 +20,7 @@ type (
 		Second   string          `msgpack:"s,omitempty"`
 		Sentence string          `msgpack:"w,omitempty" name:"said"` // the sentence that it was made from
 		Proved   bool            `msgpack:"pv,omitempty"`            // By and Second were verified by tokens; otherwise they are names as given
+		Within   string          `msgpack:"wi,omitempty"`            // it changes amounts of quotas below this group alone, which needs no second person
 	}
 
 	// Rule is one rule of a policy: a preference or a hard rule. The zero of tenant,

@@ -68,6 +68,8 @@ func (d *Server) handlers() map[string]http.HandlerFunc {
 		"POST /v1/policy":                          d.handleChangePolicy,
 		"GET /v1/policy/waiting":                   d.handleListPending,
 		"POST /v1/policy/waiting/{id}":             d.handleSecondApproval,
+		"GET /v1/quotas":                           d.handleListQuotas,
+		"POST /v1/quotas/{name}":                   d.handleChangeQuota,
 		"GET /v1/whoami":                           handleWhoami,
 		"GET /v1/openapi.json":                     handleOpenAPI,
 		"GET /v1/login":                            d.handleLogin,

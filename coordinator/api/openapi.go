@@ -72,6 +72,8 @@ func operations() map[string]operation {
 		"POST /v1/policy":                          {summary: "change the policy; 202 if a second person must confirm", body: "PolicyRequest", answers: map[int]any{http.StatusOK: protocol.Policy{}, http.StatusAccepted: PendingChange{}}},
 		"GET /v1/policy/waiting":                   {summary: "list changes that wait for a second person", answers: map[int]any{http.StatusOK: []PendingChange{}}},
 		"POST /v1/policy/waiting/{id}":             {summary: "confirm a change as the second person", answers: onePolicy},
+		"GET /v1/quotas":                           {summary: "list quotas in force", answers: map[int]any{http.StatusOK: []QuotaReply{}}},
+		"POST /v1/quotas/{name}":                   {summary: "change amounts of a quota below that of the credential's tenant", query: []string{"min: GPUs that are guaranteed", "max: most GPUs; 0 for no cap", "weight: of what others leave", "lend: most of min that others get", "why: the reason, for the event log"}, answers: map[int]any{http.StatusOK: []QuotaReply{}}},
 		"GET /v1/whoami":                           {summary: "whom the credential stands for", answers: map[int]any{http.StatusOK: rights.Principal{}}},
 		"GET /v1/login":                            {summary: "how a client signs in at the OIDC provider", answers: map[int]any{http.StatusOK: rights.Login{}}},
 		"GET /v1/openapi.json":                     {summary: "this document", answers: map[int]any{http.StatusOK: map[string]any{}}},

@@ -193,23 +193,35 @@ func (d *Server) submitPolicy(w http.ResponseWriter, r *http.Request, wish Polic
 		return
 	}
 	p.Proved = proved
+	if d.putPolicyIntoForce(w, r, d.currentPolicy(), p) {
+		writeJSON(w, http.StatusOK, d.currentPolicy())
+	}
+}
+
+// putPolicyIntoForce sends a policy to the market, and reports whether it is in force; otherwise it
+// has answered.
+func (d *Server) putPolicyIntoForce(w http.ResponseWriter, r *http.Request, was, p protocol.Policy) bool {
+	if err := policy.CheckSuccessor(was, p); err != nil {
+		writeError(w, http.StatusConflict, err)
+		return false
+	}
 	if err := d.checkGuarantees(p); err != nil {
 		writeError(w, http.StatusConflict, err)
-		return
+		return false
 	}
 	if err := checkEncodable(p); err != nil {
 		writeError(w, http.StatusBadRequest, fmt.Errorf("api: policy: %w", err))
-		return
+		return false
 	}
 	if err := d.submitMessage(r.Context(), func(protocol.Time) protocol.Body { return p }); err != nil {
 		writeError(w, http.StatusServiceUnavailable, fmt.Errorf("api: the policy may not have been stored; read the policy in force: %w", err))
-		return
+		return false
 	}
 	// Another change may have come into force since the policy was read: the market keeps that one.
 	now := d.currentPolicy()
-	if now.Version != p.Version || now.Sentence != p.Sentence {
+	if now.Version != p.Version || now.Sentence != p.Sentence || now.By != p.By {
 		writeError(w, http.StatusConflict, fmt.Errorf("api: version %d came into force meanwhile: make the change once more", now.Version))
-		return
+		return false
 	}
-	writeJSON(w, http.StatusOK, now)
+	return true
 }

@@ -58,6 +58,9 @@ func CheckSuccessor(was, now protocol.Policy) error {
 			return fmt.Errorf("policy: rule %s: %w", r.ID, err)
 		}
 	}
+	if now.Within != "" {
+		return checkWithin(was, now)
+	}
 	if LoosensHardRule(was, now) && (now.Second == "" || now.Second == now.By) {
 		return errors.New("policy: it loosens a hard rule: a second person must confirm it")
 	}

@@ -46,6 +46,8 @@ func Endpoints() []Endpoint {
 		{"POST /v1/policy", admins, nil},
 		{"GET /v1/policy/waiting", readers, nil},
 		{"POST /v1/policy/waiting/{id}", admins, nil},
+		{"GET /v1/quotas", join(submitters, readers), submitters},
+		{"POST /v1/quotas/{name}", []Role{TenantAdmin}, []Role{TenantAdmin}},
 		{"GET /v1/whoami", AllRoles(), nil},
 		{"GET /v1/login", nil, nil},
 		{"GET /v1/openapi.json", nil, nil},
