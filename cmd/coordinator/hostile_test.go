@@ -136,7 +136,7 @@ func (s *liveStage) as(who, method, path, kind, body string) (code int, text str
 	}
 	r.Header.Set("Content-Type", kind)
 	r.Header.Set("Authorization", "Bearer "+s.tokens[who])
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := (&http.Client{Timeout: patience}).Do(r)
 	if err != nil {
 		return 0, err.Error() // the server closed the connection
 	}
@@ -248,12 +248,16 @@ func TestAHostileTenantSeesAndChangesNothingOfOthers(t *testing.T) {
 			t.Errorf("a job of another is answered %q, one that is not there %q", text, was)
 		}
 	}
-	for _, path := range []string{"/v1/jobs", "/v1/jobs?tenant=vision", "/v1/jobs?tenant=*", "/v1/jobs?state=pending", "/v1/jobs/secret", "/v1/whoami", "/v1/sites", "/v1/events", "/v1/auctions", "/v1/policy", "/v1/policy/waiting", "/metrics", "/", "/mcp", "/jobs", "/at", "/events"} {
+	for _, path := range []string{"/v1/jobs", "/v1/jobs?tenant=vision", "/v1/jobs?tenant=*", "/v1/jobs?state=pending", "/v1/jobs/secret", "/v1/whoami", "/v1/sites", "/v1/events", "/v1/auctions", "/v1/policy", "/v1/policy/waiting", "/metrics", "/", "/mcp", "/jobs", "/at", "/feed?before=100", "/ask?q=jobs+by+tenant", "/ask?q=why+secret-1", "/chart/queue.txt", "/act?job=secret-1"} {
 		code, text := s.as("rogue", "GET", path, "", "")
-		if sees("GET "+path, text, "tenant vision", `\"secret\"`); code >= 500 {
+		if sees("GET "+path, text, "tenant vision", `\"secret\"`, "secret-1"); code >= 500 {
 			t.Errorf("GET %s: %d %s", path, code, text)
 		}
 	}
+	s.until("the victim's page has its jobs", func() bool {
+		code, text := s.as("vision", "GET", "/jobs?t=end", "", "")
+		return code == 200 && strings.Contains(text, "secret-1") && strings.Contains(text, "vision/secret-2")
+	})
 	if code, text := s.as("rogue", "POST", "/v1/jobs", "application/yaml", "id: mine\ntenant: vision\ngpus: 1\nrun: 1h\n"); code != 403 {
 		t.Errorf("submitted for another: %d %s", code, text)
 	}

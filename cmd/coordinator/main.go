@@ -140,7 +140,7 @@ func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 	for _, path := range []string{"/v1/", "/healthz", "/readyz"} {
 		mux.Handle(path, d.HTTPHandler())
 	}
-	page, run, closePage := s.newPageHandler(ctx, n)
+	page, run, closePage := s.newPageHandler(ctx, n, d, guard)
 	defer closePage()
 	record := func(ctx context.Context) ([]protocol.Message, error) {
 		all, err := run.MarketMessages(ctx)

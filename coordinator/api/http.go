@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -330,20 +331,33 @@ func (d *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
 	if d.rejectIfStandby(w) {
 		return
 	}
-	id := r.PathValue("id")
-	j, ok := d.findJob(id)
-	switch {
-	case !ok || !d.jobsCancelledBy(r).has(j.Tenant):
+	switch j, err := d.cancelJob(r.Context(), r.PathValue("id")); {
+	case errors.Is(err, errUnknownJob):
 		d.writeUnknownJob(w, r)
-		return
-	case !j.IsOver():
-		if err := d.submitMessage(r.Context(), func(protocol.Time) protocol.Body { return protocol.Cancel{Job: j.ID} }); err != nil {
-			writeError(w, http.StatusServiceUnavailable, fmt.Errorf("api: the cancellation may not have been stored; repeat it: %w", err))
-			return
-		}
-		j, _ = d.findJob(id)
+	case err != nil:
+		writeError(w, http.StatusServiceUnavailable, err)
+	default:
+		d.answerJob(w, r, j)
 	}
-	d.answerJob(w, r, j)
+}
+
+// errUnknownJob says that there is no such job, or none that a principal may cancel.
+var errUnknownJob = errors.New("api: unknown job")
+
+// cancelJob has the market cancel a job, if the principal of ctx may, and returns its new status.
+func (d *Server) cancelJob(ctx context.Context, id string) (jobstatus.Job, error) {
+	j, ok := d.findJob(id)
+	if !ok || !d.jobsCancelledBy(rights.Of(ctx)).has(j.Tenant) {
+		return j, errUnknownJob
+	}
+	if j.IsOver() {
+		return j, nil
+	}
+	if err := d.submitMessage(ctx, func(protocol.Time) protocol.Body { return protocol.Cancel{Job: j.ID} }); err != nil {
+		return j, fmt.Errorf("api: the cancellation may not have been stored; repeat it: %w", err)
+	}
+	j, _ = d.findJob(id)
+	return j, nil
 }
 
 // handleListRounds lists the latest clearing rounds.

@@ -31,9 +31,8 @@ func (d *Server) jobsSeenBy(r *http.Request) tenantFilter {
 	return d.ownTenants(p)
 }
 
-// jobsCancelledBy returns whose jobs the principal of a request may cancel.
-func (d *Server) jobsCancelledBy(r *http.Request) tenantFilter {
-	p := rights.Of(r.Context())
+// jobsCancelledBy returns whose jobs a principal may cancel.
+func (d *Server) jobsCancelledBy(p rights.Principal) tenantFilter {
 	if !p.IsAuthenticated() || p.Is(rights.FederationAdmin) {
 		return nil
 	}
@@ -105,11 +104,20 @@ func (d *Server) OwnRecord(ctx context.Context, all []protocol.Message) []protoc
 	return tenantview.Of(all, d.ownTenants(p).has)
 }
 
-// tenantOf returns the tenant of what a request submits, a job or a service: that of its credential,
-// whatever the file names. A file that names another is refused: who copied it would otherwise pay for
-// what another was to pay.
+// tenantOf returns the tenant of what a request submits, a job or a service, and logs a refusal.
 func (d *Server) tenantOf(r *http.Request, what, named string) (string, error) {
 	p := rights.Of(r.Context())
+	tenant, err := d.tenantFor(p, what, named)
+	if err != nil {
+		d.guard.LogRefusal(r, p.Name, err)
+	}
+	return tenant, err
+}
+
+// tenantFor returns the tenant of what a principal submits, a job or a service: that of its credential,
+// whatever the file names. A file that names another is refused: who copied it would otherwise pay for
+// what another was to pay.
+func (d *Server) tenantFor(p rights.Principal, what, named string) (string, error) {
 	if !p.IsAuthenticated() {
 		return named, nil
 	}
@@ -118,7 +126,6 @@ func (d *Server) tenantOf(r *http.Request, what, named string) (string, error) {
 	}
 	if !d.ownTenants(p).has(named) {
 		err := fmt.Errorf("api: %s: tenant: the file names %q, and the credential is of tenant %q: leave tenant out, or use a credential of that tenant", what, named, p.Tenant)
-		d.guard.LogRefusal(r, p.Name, err)
 		return named, err
 	}
 	return named, nil

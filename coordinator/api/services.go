@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/coordinator/rights"
 	"github.com/gridbid/gridbid/internal/nearest"
 	"github.com/gridbid/gridbid/internal/servicefile"
 	"github.com/gridbid/gridbid/protocol"
@@ -175,7 +176,7 @@ func (d *Server) serviceToChange(w http.ResponseWriter, r *http.Request) (s jobs
 	if by, _, ok = requestOperator(w, r, false); !ok {
 		return s, "", false
 	}
-	s, ok = d.serviceOf(w, r, d.jobsCancelledBy(r))
+	s, ok = d.serviceOf(w, r, d.jobsCancelledBy(rights.Of(r.Context())))
 	return s, by, ok
 }
 

@@ -59,8 +59,14 @@ func Endpoints() []Endpoint {
 	}
 }
 
-// Page is the web page of a coordinator, which shows the jobs of all tenants.
-var Page = Endpoint{"/", readers, nil}
+// Page is the web page of a coordinator, which shows a tenant its own jobs.
+var Page = Endpoint{"/", join(submitters, readers), submitters}
+
+// MayUse reports whether a principal may use the endpoint of a pattern of the table.
+func MayUse(pattern string, p Principal) bool {
+	e, ok := endpointOf(pattern)
+	return ok && e.Allows(p)
+}
 
 // endpointOf returns the endpoint of a pattern.
 func endpointOf(pattern string) (Endpoint, bool) {

@@ -36,7 +36,7 @@ func (s *pageServer) guardAccess(next http.Handler) http.Handler {
 		case locked && r.URL.Path == "/login":
 			s.serveLogin(w, r, in)
 		case in:
-			next.ServeHTTP(w, r.WithContext(inside))
+			s.handlerFor(inside, next).ServeHTTP(w, r.WithContext(inside))
 		case r.Method == http.MethodGet && r.URL.Path == "/":
 			redirectKeepingQuery(w, r, "login")
 		case strings.HasPrefix(r.URL.Path, "/static/"):
@@ -44,7 +44,7 @@ func (s *pageServer) guardAccess(next http.Handler) http.Handler {
 			s.serveStatic(w, r) // the style of the login page
 		default:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="gridbid"`)
-			http.Error(w, "page: sign in, or send the header Authorization: Bearer TOKEN, with a credential of the role auditor or federation-admin", http.StatusUnauthorized)
+			http.Error(w, "page: sign in, or send the header Authorization: Bearer TOKEN, with a credential that may read this page", http.StatusUnauthorized)
 		}
 	})
 }
@@ -71,7 +71,7 @@ func (s *pageServer) admit(w http.ResponseWriter, r *http.Request) (_ context.Co
 	if err != nil {
 		return r.Context(), none, false
 	}
-	if !rights.Page.Allows(rights.Of(ctx)) {
+	if !s.mayRead(rights.Of(ctx)) {
 		done()
 		return r.Context(), none, false
 	}
@@ -104,11 +104,12 @@ type sessions struct {
 
 	mu     sync.Mutex
 	tokens map[string]string // by the cookie's value
+	forms  map[string]string // by the cookie's value: a text that only the page's own forms have
 	order  []string          // of signing in
 }
 
 func newSessions() *sessions {
-	return &sessions{cookie: "gridbid-" + strings.ToLower(rand.Text()[:8]), tokens: make(map[string]string)}
+	return &sessions{cookie: "gridbid-" + strings.ToLower(rand.Text()[:8]), tokens: make(map[string]string), forms: make(map[string]string)}
 }
 
 // begin keeps the credential of a browser that signs in, and returns its cookie.
@@ -118,9 +119,10 @@ func (s *sessions) begin(token string, secure bool) *http.Cookie {
 	defer s.mu.Unlock()
 	if len(s.order) == maxSessions {
 		delete(s.tokens, s.order[0])
+		delete(s.forms, s.order[0])
 		s.order = s.order[1:]
 	}
-	s.tokens[value], s.order = token, append(s.order, value)
+	s.tokens[value], s.forms[value], s.order = token, rand.Text(), append(s.order, value)
 	return &http.Cookie{Name: s.cookie, Value: value, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode}
 }
 
@@ -133,6 +135,17 @@ func (s *sessions) tokenOf(r *http.Request) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tokens[c.Value]
+}
+
+// formOf returns the text that a form of the session of a request must have; "" without a session.
+func (s *sessions) formOf(r *http.Request) string {
+	c, err := r.Cookie(s.cookie)
+	if err != nil {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.forms[c.Value]
 }
 
 // serveLogin serves the login form, and begins a session if the credential may read. in: the
@@ -150,7 +163,7 @@ func (s *pageServer) serveLogin(w http.ResponseWriter, r *http.Request, in bool)
 		r.Body = http.MaxBytesReader(w, r.Body, 32<<10)
 		token := strings.TrimSpace(r.PostFormValue("token"))
 		p, err := s.opts.Readers.Authenticate(r.Context(), token)
-		if err == nil && rights.Page.Allows(p) {
+		if err == nil && s.mayRead(p) {
 			http.SetCookie(w, s.sessions.begin(token, r.TLS != nil))
 			redirectKeepingQuery(w, r, "./")
 			return

@@ -2,7 +2,8 @@
 // their reasons, and a field for questions. It shows live and finished runs in the
 // same way, at any instant.
 //
-// Guarantees: the page is read-only; it loads nothing from other hosts, and its
+// Guarantees: the page changes nothing, but for acts of visitors who are signed in (Acts), by forms
+// that no other page can send; it loads nothing from other hosts, and its
 // Content-Security-Policy forbids that; external names are escaped wherever they
 // appear; clients on other machines need a credential; the page works without a script,
 // by keyboard alone, and on a phone. An interrupted event stream continues where it
@@ -42,11 +43,13 @@ type Options struct {
 	Title             string                // of the run: scenario and policy
 	Policy            string                // of the run, to find it among those that were replayed
 	Live              bool                  // the run goes on
-	Readers           *rights.Authenticator // whose credentials may read, by the role auditor or federation-admin; nil: this machine alone is served
+	Readers           *rights.Authenticator // whose credentials may read, by the role auditor or federation-admin, or with OwnRun of a tenant; nil: this machine alone is served
 	Hosts             []string              // names under which the page may be asked for, beside those of this machine; with readers none is any
 	MCP               http.Handler          // at /mcp; nil: there is none
 	Rivals            Rivals                // to compare with; the zero value has none
 	Reads             *translate.Translator // turns questions that the grammar does not read into queries; nil: they stay unread
+	OwnRun            OwnRun                // of tenants; nil: they do not read the page
+	Acts              Acts                  // that visitors who are signed in may do; the zero value has none
 	HeartbeatInterval time.Duration         // between signs of life on a feed that is silent; 0 is 15 s
 }
 
@@ -61,6 +64,7 @@ type pageServer struct {
 	tag string // hash of everything embedded, so that caches do not mix builds
 
 	rival rivalCache
+	own   ownPages
 }
 
 // contentSecurityPolicy allows the page to load from this server only.
@@ -84,6 +88,13 @@ func NewPageHandler(run *tail.Run, opts Options) http.Handler {
 	// Colours of charts are defined in Go, so the style sheet is assembled.
 	s.css = []byte(colorVariables() + chart.InlineCSS() + string(sheet))
 	s.tag = contentTag(s.css)
+	// Every response has the headers, refusals too; cross-origin writes are refused
+	// before any handler.
+	return withSecurityHeaders(s.guardAccess(http.NewCrossOriginProtection().Handler(s.routes())))
+}
+
+// routes returns what serves the paths of the page.
+func (s *pageServer) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.servePage)
 	mux.HandleFunc("GET /at", s.serveInstant)
@@ -96,12 +107,13 @@ func NewPageHandler(run *tail.Run, opts Options) http.Handler {
 	mux.HandleFunc("GET /chart/{name}", s.serveChart)
 	mux.HandleFunc("GET /static/{name}", s.serveStatic)
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "static/icon.svg", http.StatusFound) })
-	if opts.MCP != nil {
-		mux.Handle("/mcp", opts.MCP)
+	mux.HandleFunc("GET /act", s.serveActForm)
+	mux.HandleFunc("POST /cancel", s.serveCancel)
+	mux.HandleFunc("POST /quote", s.serveQuote)
+	if s.opts.MCP != nil {
+		mux.Handle("/mcp", s.opts.MCP)
 	}
-	// Every response has the headers, refusals too; cross-origin writes are refused
-	// before any handler.
-	return withSecurityHeaders(s.guardAccess(http.NewCrossOriginProtection().Handler(mux)))
+	return mux
 }
 
 // withSecurityHeaders sets the security headers of every response.

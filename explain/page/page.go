@@ -44,12 +44,13 @@ type pageView struct {
 	Hints       []string
 	Figures     []pageChart
 	Missing     string // id that was requested and does not exist
+	MayQuote    bool
 }
 
 // buildView returns the page's content at the requested instant (parameter t). It calls more, if
 // any, in the same turn, so that all parts of the page show the same state.
 func (s *pageServer) buildView(r *http.Request, more func(*pageView, *timeline.Timeline)) (pageView, error) {
-	v := pageView{Opts: s.opts, Tag: s.tag, Over: s.run.HasEnded(), Broken: s.run.Err() != nil, Versus: r.URL.Query().Get("vs")}
+	v := pageView{Opts: s.opts, Tag: s.tag, Over: s.run.HasEnded(), Broken: s.run.Err() != nil, Versus: r.URL.Query().Get("vs"), MayQuote: s.mayQuote(r)}
 	err := s.run.ViewTimeline(r.Context(), func(d *timeline.Timeline) {
 		v.First, v.Last = d.TimeSpan()
 		v.Read = d.MessageCount()
@@ -81,7 +82,7 @@ func (s *pageServer) servePage(w http.ResponseWriter, r *http.Request) {
 	}
 	v, err := s.buildView(r, func(v *pageView, d *timeline.Timeline) {
 		v.Hints = questionHints(v.Entries)
-		v.Jobs = jobsViewOf(d, r.URL.Query(), v.Now)
+		v.Jobs = s.jobsViewOf(d, r, v.Now)
 		for i, name := range pageCharts {
 			width := 560.0
 			if i < 4 { // as wide as the page
@@ -317,11 +318,13 @@ type jobsView struct {
 	At     protocol.Time
 	Until  int    // how many rows are above, with these
 	More   string // address of what follows; "" at the end
+	Cancel bool   // the visitor may cancel jobs
 }
 
 // jobsViewOf returns the list that a request filters: jq, js, jsite and jt, from the jskip-th row on.
-func jobsViewOf(d *timeline.Timeline, q url.Values, now timeline.Instant) jobsView {
-	v := jobsView{At: now.At, Filter: timeline.JobFilter{Find: q.Get("jq"), State: q.Get("js"), Site: q.Get("jsite"), Tenant: q.Get("jt")}}
+func (s *pageServer) jobsViewOf(d *timeline.Timeline, r *http.Request, now timeline.Instant) jobsView {
+	q := r.URL.Query()
+	v := jobsView{At: now.At, Cancel: s.mayCancel(r), Filter: timeline.JobFilter{Find: q.Get("jq"), State: q.Get("js"), Site: q.Get("jsite"), Tenant: q.Get("jt")}}
 	skip, _ := strconv.Atoi(q.Get("jskip"))
 	v.JobList = d.JobsAt(now.At, v.Filter, max(skip, 0), shownJobs)
 	for _, s := range now.Sites {
@@ -341,7 +344,7 @@ func jobsViewOf(d *timeline.Timeline, q url.Values, now timeline.Instant) jobsVi
 
 // serveJobs serves the list of jobs, or from the parameter jskip on only the rows that follow.
 func (s *pageServer) serveJobs(w http.ResponseWriter, r *http.Request) {
-	v, err := s.buildView(r, func(v *pageView, d *timeline.Timeline) { v.Jobs = jobsViewOf(d, r.URL.Query(), v.Now) })
+	v, err := s.buildView(r, func(v *pageView, d *timeline.Timeline) { v.Jobs = s.jobsViewOf(d, r, v.Now) })
 	if err != nil {
 		return
 	}
