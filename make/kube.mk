@@ -10,11 +10,11 @@ kube-plane:
 
 ## test-kube: the site's executor against a real API server, with faults, and the real agent while it is killed (KUBETEST=pattern picks)
 test-kube:
-	GRIDBID_PLANE=$$(internal/kubeenv/controlplane/build.sh) GRIDBID_JOBSET=$$(internal/kubeenv/kueue/jobset.sh) $(GO) test -tags kube -count=1 -timeout 25m -p 1 -run '$(KUBETEST)' ./internal/kubeenv ./cluster-agent/kube/... ./lab/clusters ./lab/chaos
+	GRIDBID_PLANE=$$(internal/kubeenv/controlplane/build.sh) GRIDBID_CONTROLLERS=$$(internal/kubeenv/controllers/build.sh jobset lws mpi-operator training-operator) $(GO) test -tags kube -count=1 -timeout 25m -p 1 -run '$(KUBETEST)' ./internal/kubeenv ./cluster-agent/kube/... ./lab/clusters ./lab/chaos
 
 ## test-kueue: Kueue itself on three planes, and our dispatcher (builds Kueue once: five minutes of one core)
 test-kueue:
-	GRIDBID_PLANE=$$(internal/kubeenv/controlplane/build.sh) GRIDBID_KUEUE=$$(internal/kubeenv/kueue/build.sh) $(GO) test -tags kube,kueue -count=1 -timeout 15m -run Kueue ./lab/clusters
+	GRIDBID_PLANE=$$(internal/kubeenv/controlplane/build.sh) GRIDBID_CONTROLLERS=$$(internal/kubeenv/controllers/build.sh kueue) $(GO) test -tags kube,kueue -count=1 -timeout 15m -run Kueue ./lab/clusters
 
 ## bench-kube: pods bound in a second, by us and by bare client-go in the same run
 bench-kube:

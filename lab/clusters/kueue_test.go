@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -24,12 +23,8 @@ import (
 // kueue returns a cluster with Kueue, and a queue of GPUs that is called night.
 func kueue(t *testing.T, dispatcher string, more string) kubetest.ClusterUser {
 	t.Helper()
-	assets := os.Getenv("GRIDBID_KUEUE")
-	if assets == "" {
-		t.Fatal("no Kueue to test with: run make test-kueue")
-	}
 	c := kubetest.New(t, kubeenv.PlaneOptions{Scheduler: true})
-	c.InstallKueue(assets, dispatcher)
+	c.InstallKueue(dispatcher)
 	checks := ""
 	if dispatcher != "" {
 		checks = ", admissionChecksStrategy: {admissionChecks: [{name: sites}]}"

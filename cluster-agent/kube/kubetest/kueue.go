@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
-
-	"github.com/gridbid/gridbid/internal/ports"
 )
 
 // Names by which Kueue's published manifests refer to its own objects.
@@ -25,15 +23,12 @@ const (
 	kueueSecret    = "kueue-webhook-server-cert"
 )
 
-// InstallKueue installs Kueue in a cluster from the folder that
-// internal/kubeenv/kueue/build.sh prints, and starts its controller as a process.
+// InstallKueue installs Kueue in a cluster, and starts its controller as a process.
 // dispatcher is the name of the dispatcher that chooses clusters for MultiKueue; "" is
 // Kueue's own.
-func (c *Cluster) InstallKueue(assets, dispatcher string) {
+func (c *Cluster) InstallKueue(dispatcher string) {
 	c.Helper()
-	free, err := ports.FreePorts(1)
-	c.FailOnError(err)
-	port := free[0]
+	assets, port := c.controllerAssets("kueue"), c.freePort()
 	c.ApplyYAML(fmt.Sprintf(`
 {apiVersion: v1, kind: Namespace, metadata: {name: %[1]s}}
 ---
@@ -60,7 +55,7 @@ integrations: {frameworks: [batch/job]}
 multiKueue: {gcInterval: 0s, workerLostTimeout: 15m%s}
 `, kueueNamespace, port, certs, kueueService, kueueSecret, dispatcherLine(dispatcher)), 0o600))
 	c.FailOnError(c.StartExtraProcess("kueue", filepath.Join(assets, "kueue"), "--config="+config, "--zap-log-level=2"))
-	go c.mountCertificates(certs)
+	go c.mountCertificates(kueueNamespace, kueueSecret, certs)
 }
 
 // dispatcherLine returns the entry of Kueue's configuration that names a dispatcher.
@@ -71,15 +66,15 @@ func dispatcherLine(name string) string {
 	return ", dispatcherName: " + name
 }
 
-// mountCertificates copies Kueue's certificates from their Secret into files, as a
-// kubelet mounts a Secret.
-func (c *Cluster) mountCertificates(dir string) {
+// mountCertificates copies certificates from a Secret into files of a folder, as a kubelet
+// mounts a Secret.
+func (c *Cluster) mountCertificates(namespace, secret, dir string) {
 	for ctx := c.Context(); ctx.Err() == nil; {
-		s, err := c.Client.CoreV1().Secrets(kueueNamespace).Get(ctx, kueueSecret, metav1.GetOptions{})
+		s, err := c.Client.CoreV1().Secrets(namespace).Get(ctx, secret, metav1.GetOptions{})
 		if err == nil {
 			for name, data := range s.Data {
 				file := filepath.Join(dir, name)
-				if is, _ := os.ReadFile(file); !bytes.Equal(is, data) { // written only when changed: Kueue may read at the same time
+				if is, _ := os.ReadFile(file); !bytes.Equal(is, data) { // written only when changed: it may be read at the same time
 					_ = os.WriteFile(file, data, 0o600)
 				}
 			}
@@ -96,7 +91,7 @@ func (c *Cluster) mountCertificates(dir string) {
 func (c *Cluster) createKueueObjects(assets string, service map[string]any) {
 	c.Helper()
 	converted := []string{"localqueues", "clusterqueues", "workloads", "cohorts", "multikueueclusters"}
-	c.createPublished(assets, "kueue", func(u *unstructured.Unstructured) {
+	c.createPublished(assets, "kueue-", func(u *unstructured.Unstructured) {
 		if plural, _, _ := strings.Cut(u.GetName(), "."); slices.Contains(converted, plural) {
 			c.FailOnError(unstructured.SetNestedMap(u.Object, map[string]any{
 				"strategy": "Webhook", "webhook": map[string]any{"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"service": withServicePath(service, "/convert")}},
@@ -110,9 +105,9 @@ func (c *Cluster) createKueueObjects(assets string, service map[string]any) {
 }
 
 // createPublished creates the custom resource definitions and webhooks that a controller's
-// module publishes. define may change a definition; reach has a webhook of a name reach the
-// controller, and reports whether it is wanted. Names of webhook configurations begin with
-// prefix.
+// module publishes. define may change what is created. reach has a webhook of a name reach the
+// controller, and reports whether it is wanted; nil: there are none. Names of webhook
+// configurations begin with prefix.
 func (c *Cluster) createPublished(assets, prefix string, define func(*unstructured.Unstructured), reach func(name string, client map[string]any) bool) {
 	c.Helper()
 	files, err := filepath.Glob(filepath.Join(assets, "crd", "*.yaml"))
@@ -125,12 +120,16 @@ func (c *Cluster) createPublished(assets, prefix string, define func(*unstructur
 		define(u)
 		c.createObject(u)
 	}
+	if reach == nil {
+		return
+	}
 	text, err := os.ReadFile(filepath.Join(assets, "webhooks.yaml"))
 	c.FailOnError(err)
 	for _, part := range strings.Split(strings.TrimPrefix(string(text), "---\n"), "\n---\n") {
 		u := &unstructured.Unstructured{}
 		c.FailOnError(yaml.Unmarshal([]byte(part), &u.Object))
-		u.SetName(prefix + "-" + u.GetName())
+		u.SetName(prefix + u.GetName())
+		define(u)
 		hooks, _, err := unstructured.NestedSlice(u.Object, "webhooks")
 		c.FailOnError(err)
 		hooks = slices.DeleteFunc(hooks, func(h any) bool {

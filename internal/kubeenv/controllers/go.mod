@@ -1,4 +1,4 @@
-module github.com/gridbid/gridbid/internal/kubeenv/kueue
+module github.com/gridbid/gridbid/internal/kubeenv/controllers
 
 go 1.26.0
 
