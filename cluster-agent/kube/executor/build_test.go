@@ -34,6 +34,7 @@ var objects = []struct {
 	{"RayJob", `{"apiVersion":"ray.io/v1","kind":"RayJob","spec":{"rayClusterSpec":{"headGroupSpec":{"template":` + pod(2) + `},"workerGroupSpecs":[{"replicas":2,"template":` + pod(2) + `}]}}}`, 3},
 	{"SparkApplication", `{"apiVersion":"sparkoperator.k8s.io/v1beta2","kind":"SparkApplication","spec":{"driver":{"template":` + pod(2) + `},"executor":{"instances":2,"template":` + pod(2) + `}}}`, 3},
 	{"Workflow", `{"apiVersion":"argoproj.io/v1alpha1","kind":"Workflow","spec":{"parallelism":2,"templates":[{"container":{"image":"i","resources":{"limits":{"nvidia.com/gpu":"2"}}}}]}}`, 2},
+	{"LeaderWorkerSet", `{"apiVersion":"leaderworkerset.x-k8s.io/v1","kind":"LeaderWorkerSet","spec":{"replicas":2,"leaderWorkerTemplate":{"size":2,"leaderTemplate":` + pod(2) + `,"workerTemplate":` + pod(2) + `}}}`, 4},
 }
 
 func launchOf(text string, gpus int) protocol.Launch {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/podsets"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -56,9 +57,9 @@ func (h *KubeExecutor) terminationReasonDelay(r *run, u *unstructured.Unstructur
 // podIsReplaceable reports whether a pod is a worker that its own framework removes
 // and re-creates at run time, so that its deletion says nothing about the run: Spark's
 // driver ends idle executors, and all of them when it finishes; Ray's autoscaler does
-// the same with workers.
+// the same with workers; a LeaderWorkerSet makes the whole group of a pod anew.
 func podIsReplaceable(p *corev1.Pod) bool {
-	return p.Labels["spark-role"] == "executor" || p.Labels["ray.io/node-type"] == "worker"
+	return p.Labels["spark-role"] == "executor" || p.Labels["ray.io/node-type"] == "worker" || podsets.MadeAnewAsGroup(p)
 }
 
 // jobSetRestarts returns how many times a JobSet has restarted after failures, 0 for

@@ -73,7 +73,8 @@ func TestControllerEndedJobIsFinished(t *testing.T) {
 		p.Status.Phase, p.DeletionTimestamp = corev1.PodRunning, &at
 		return p
 	}
-	executor, driver, worker := deleted(), deleted(), deleted()
+	executor, driver, worker, member := deleted(), deleted(), deleted(), deleted()
+	member.Labels["leaderworkerset.sigs.k8s.io/name"] = "mine"
 	executor.Labels["spark-role"], driver.Labels["spark-role"], worker.Labels["ray.io/node-type"] = "executor", "driver", "worker"
 	drained := executor.DeepCopy()
 	drained.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI"}}
@@ -103,6 +104,7 @@ func TestControllerEndedJobIsFinished(t *testing.T) {
 		{"an executor is evicted", objects[6].text, nil, nil, []*corev1.Pod{drained}, "lost"},
 		{"a driver is deleted by hand", objects[6].text, nil, nil, []*corev1.Pod{driver}, "lost later"},
 		{"Ray's autoscaler ends a worker", objects[5].text, nil, nil, []*corev1.Pod{worker}, "runs"},
+		{"a LeaderWorkerSet makes a group anew", objects[8].text, nil, nil, []*corev1.Pod{member}, "runs"},
 		{"a SparkApplication that could not be submitted may be again", objects[6].text, spark("SUBMISSION_FAILED"), spark("SUBMITTED"), nil, "runs"},
 		{"one that is not submitted again", objects[6].text, spark("SUBMISSION_FAILED"), spark("FAILED"), nil, "ended"},
 		{"it was evicted", never, nil, nil, []*corev1.Pod{evicted}, "lost"},

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/cluster-agent/kube/binder"
+	"github.com/gridbid/gridbid/cluster-agent/kube/podsets"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -23,26 +23,12 @@ import (
 // index, so every incarnation of the executor binds the same pod to the same place, also
 // one that its controller made anew. gangtask.go says how a task is made a gang.
 
-// jobIndexLabel is the label by which JobSet counts the Jobs of a replicatedJob.
-const jobIndexLabel = "jobset.sigs.k8s.io/job-index"
-
 // indexOfPod returns to which component of its gang a pod belongs, and the pod's index
 // among those of that component; false if it does not say so.
 func indexOfPod(p *corev1.Pod) (component, index int, ok bool) {
-	component, err1 := strconv.Atoi(p.Labels[kube.LabelComponent])
-	index, err2 := strconv.Atoi(p.Annotations[batchv1.JobCompletionIndexAnnotation])
-	if err1 != nil || err2 != nil || index < 0 {
-		return 0, 0, false
-	}
-	if text := p.Labels[jobIndexLabel]; text != "" {
-		job, err1 := strconv.Atoi(text)
-		each, err2 := strconv.Atoi(p.Annotations[kube.AnnotationPodsOfJob])
-		if err1 != nil || err2 != nil || job < 0 || index >= each {
-			return 0, 0, false
-		}
-		index += job * each
-	}
-	return component, index, true
+	component, err := strconv.Atoi(p.Labels[kube.LabelComponent])
+	index, ok = podsets.IndexOf(p)
+	return component, index, ok && err == nil
 }
 
 // placeOfPod returns the index of the place that a pod of the run has among the places
@@ -177,8 +163,8 @@ func (h *KubeExecutor) bindGang(ctx context.Context, r *run, pods []*corev1.Pod)
 }
 
 // createGangService creates the headless Service under which the pods of a Job find each
-// other by name, also before they are ready. The run's object u owns it. A JobSet creates
-// its own.
+// other by name, also before they are ready. The run's object u owns it. Controllers of the
+// other kinds create their own.
 func (h *KubeExecutor) createGangService(ctx context.Context, r *run, u *unstructured.Unstructured) error {
 	_, err := h.cfg.Client.CoreV1().Services(r.namespace).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{

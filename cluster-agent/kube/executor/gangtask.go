@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/podsets"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -31,12 +32,40 @@ func shapeGang(u *unstructured.Unstructured, k *jobKind, j *protocol.Job) ([]gan
 	switch {
 	case k.Kind == "JobSet":
 		return shapeJobSet(spec, j)
+	case k.Kind != "Job" && podsets.KindOf(k.GroupVersionKind) != nil:
+		return shapePodSets(u, podsets.KindOf(k.GroupVersionKind), j)
 	case k.Kind != "Job":
-		return nil, fmt.Errorf("a %s runs on one node here: give a job with components a batch/v1 Job or a JobSet as its task", k.Kind)
+		return nil, fmt.Errorf("a %s runs on one node here: give a job with components a Job, a JobSet, a PyTorchJob, an MPIJob or a LeaderWorkerSet as its task", k.Kind)
 	case len(j.Pods) != 1:
 		return nil, fmt.Errorf("the job has %d components but a Job has one pod template: give it a JobSet as its task, with a replicatedJob for each", len(j.Pods))
 	}
 	return []gangTemplate{{podsOfJob: j.Pods[0].Pods, ownService: u.GetName()}}, shapeIndexedJob(spec, "spec", j.Pods[0].Pods)
+}
+
+// shapePodSets has an object whose controller counts its pods itself run a gang: it says how
+// many there are of each role, and each role is a component.
+func shapePodSets(u *unstructured.Unstructured, k *podsets.Kind, j *protocol.Job) (all []gangTemplate, err error) {
+	sets, err := k.PodSetsOf(u.Object)
+	if err != nil {
+		return nil, fmt.Errorf("the task's %w", err)
+	}
+	if len(sets) != len(j.Pods) {
+		return nil, fmt.Errorf("the task's %s has %d roles but the job has %d components: make one for each", k.Kind, len(sets), len(j.Pods))
+	}
+	for _, s := range sets {
+		t := gangTemplate{component: slices.IndexFunc(j.Pods, func(c protocol.Component) bool { return podsets.RolesMatch(c.Role, s.Role) }), podsOfJob: s.EachHas}
+		if len(sets) == 1 {
+			t.component = 0
+		}
+		switch {
+		case t.component < 0 || slices.ContainsFunc(all, func(x gangTemplate) bool { return x.component == t.component }):
+			return nil, fmt.Errorf("the task's %s has the role %s, of which the job has no component of its own: name one so", k.Kind, s.Role)
+		case s.Pods != j.Pods[t.component].Pods:
+			return nil, fmt.Errorf("the task's %s has %d pods of role %s but the job's component has %d: make them equal", k.Kind, s.Pods, s.Role, j.Pods[t.component].Pods)
+		}
+		all = append(all, t)
+	}
+	return all, k.SetSuspended(u.Object, false)
 }
 
 // shapeJobSet makes the spec of a JobSet run a gang, with a replicatedJob for each
@@ -95,8 +124,8 @@ func shapeIndexedJob(spec map[string]any, at string, pods int) error {
 }
 
 // shapeGangPod has the pods of a template wait behind the gang's gate. Those of a Job are
-// told their rank and where rank 0 is; what the task sets itself stays. A JobSet gives its
-// pods names of its own.
+// told their rank and where rank 0 is; what the task sets itself stays. Controllers of the
+// other kinds tell their pods themselves.
 func shapeGangPod(t podTemplate, of gangTemplate, j *protocol.Job) {
 	mergeStringMap(t.metadata, "labels", map[string]string{kube.LabelComponent: strconv.Itoa(of.component)})
 	mergeStringMap(t.metadata, "annotations", map[string]string{kube.AnnotationPodsOfJob: strconv.Itoa(of.podsOfJob)})

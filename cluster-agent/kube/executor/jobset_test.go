@@ -91,7 +91,7 @@ func TestPodsOfAJobSetAreCountedOverItsJobs(t *testing.T) {
 		{1, 3, "0", "3", 0, false}, {1, 0, "2", "3", 0, false}, {1, 0, "-1", "3", 0, false}, {1, 0, "1", "", 0, false}, {2, 0, "0", "3", 0, false},
 	} {
 		p := gangPod(tc.component, tc.index)
-		p.Labels[jobIndexLabel], p.Annotations[kube.AnnotationPodsOfJob] = tc.job, tc.each
+		p.Labels["jobset.sigs.k8s.io/job-index"], p.Annotations[kube.AnnotationPodsOfJob] = tc.job, tc.each
 		if place, ok := r.placeOfPod(p); place != tc.place || ok != tc.ok {
 			t.Errorf("pod %d of job %s of component %d is at place %d, %v; want %d, %v", tc.index, tc.job, tc.component, place, ok, tc.place, tc.ok)
 		}

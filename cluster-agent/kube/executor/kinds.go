@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/gridbid/gridbid/cluster-agent/kube/podsets"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -56,26 +57,29 @@ func replicaPodPaths(field string) []podPath {
 // the chart's RBAC rules.
 var jobKinds = []jobKind{
 	{
-		GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, plural: "jobs",
-		podPaths: []podPath{{"spec.template", []string{"parallelism"}}}, suspendField: "spec.suspend",
+		GroupVersionKind: podsets.Job.GroupVersionKind, plural: podsets.Job.Plural,
+		podPaths: []podPath{{"spec.template", []string{"parallelism"}}}, suspendField: podsets.Job.Suspend,
 		succeeded: conditionTypes("Complete"), failed: conditionTypes("Failed"),
 	},
 	{
-		GroupVersionKind: schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}, plural: "pytorchjobs",
-		podPaths: replicaPodPaths("pytorchReplicaSpecs"), suspendField: "spec.runPolicy.suspend", deletionField: "spec.runPolicy.cleanPodPolicy", deletionValue: "Running", succeeded: conditionTypes("Succeeded"), failed: conditionTypes("Failed"),
+		GroupVersionKind: podsets.PyTorchJob.GroupVersionKind, plural: podsets.PyTorchJob.Plural,
+		podPaths: replicaPodPaths("pytorchReplicaSpecs"), suspendField: podsets.PyTorchJob.Suspend, deletionField: "spec.runPolicy.cleanPodPolicy", deletionValue: "Running", succeeded: conditionTypes("Succeeded"), failed: conditionTypes("Failed"),
 	},
 	{
 		GroupVersionKind: schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "TFJob"}, plural: "tfjobs",
 		podPaths: replicaPodPaths("tfReplicaSpecs"), suspendField: "spec.runPolicy.suspend", deletionField: "spec.runPolicy.cleanPodPolicy", deletionValue: "Running", succeeded: conditionTypes("Succeeded"), failed: conditionTypes("Failed"),
 	},
 	{
-		GroupVersionKind: schema.GroupVersionKind{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}, plural: "mpijobs",
-		podPaths: replicaPodPaths("mpiReplicaSpecs"), suspendField: "spec.runPolicy.suspend", deletionField: "spec.runPolicy.cleanPodPolicy", deletionValue: "Running", succeeded: conditionTypes("Succeeded"), failed: conditionTypes("Failed"),
+		GroupVersionKind: podsets.MPIJob.GroupVersionKind, plural: podsets.MPIJob.Plural,
+		podPaths: replicaPodPaths("mpiReplicaSpecs"), suspendField: podsets.MPIJob.Suspend, deletionField: "spec.runPolicy.cleanPodPolicy", deletionValue: "Running", succeeded: conditionTypes("Succeeded"), failed: conditionTypes("Failed"),
 	},
 	{
-		GroupVersionKind: schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}, plural: "jobsets",
-		podPaths: []podPath{{"spec.replicatedJobs.[].template.spec.template", []string{"parallelism", "^.^.replicas"}}}, suspendField: "spec.suspend",
+		GroupVersionKind: podsets.JobSet.GroupVersionKind, plural: podsets.JobSet.Plural,
+		podPaths: []podPath{{"spec.replicatedJobs.[].template.spec.template", []string{"parallelism", "^.^.replicas"}}}, suspendField: podsets.JobSet.Suspend,
 		succeeded: conditionTypes("Completed"), failed: conditionTypes("Failed"),
+	},
+	{ // it has no end of its own, and no field that suspends it
+		GroupVersionKind: podsets.LeaderWorkerSet.GroupVersionKind, plural: podsets.LeaderWorkerSet.Plural,
 	},
 	{
 		GroupVersionKind: schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayJob"}, plural: "rayjobs",

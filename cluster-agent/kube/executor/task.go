@@ -70,7 +70,9 @@ func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstruct
 	u.SetNamespace(space)
 	u.SetLabels(labels)
 	u.SetAnnotations(map[string]string{kube.AnnotationLaunch: note, kube.AnnotationJob: string(l.Job.ID)})
-	unstructured.RemoveNestedField(u.Object, strings.Split(k.suspendField, ".")...)
+	if k.suspendField != "" {
+		unstructured.RemoveNestedField(u.Object, strings.Split(k.suspendField, ".")...)
+	}
 	for _, field := range ttlFields { // we delete it after its outcome was reported; until then it must stay
 		unstructured.RemoveNestedField(u.Object, strings.Split(field, ".")...)
 	}

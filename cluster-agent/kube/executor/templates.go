@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/podsets"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -38,8 +39,11 @@ func (t podTemplate) maxGPURequest() (most int64) {
 
 // podTemplatesOf returns the pod templates of an object, or an error if it has none.
 func (k *jobKind) podTemplatesOf(object map[string]any) (all []podTemplate, err error) {
-	if k.Kind == "Workflow" {
+	switch k.Kind {
+	case "Workflow":
 		return workflowTemplate(object)
+	case podsets.LeaderWorkerSet.Kind:
+		return leaderWorkerTemplates(object)
 	}
 	for _, p := range k.podPaths {
 		fields := strings.Split(p.template, ".")
@@ -124,6 +128,16 @@ func childMap(m map[string]any, name string) map[string]any {
 	c := make(map[string]any)
 	m[name] = c
 	return c
+}
+
+// leaderWorkerTemplates returns the templates of a LeaderWorkerSet, which has one for leaders
+// and workers or one for each.
+func leaderWorkerTemplates(object map[string]any) (all []podTemplate, err error) {
+	sets, err := podsets.LeaderWorkerSet.PodSetsOf(object)
+	for _, s := range sets {
+		all = append(all, podTemplate{metadata: childMap(s.Template, "metadata"), spec: childMap(s.Template, "spec"), count: int64(s.Pods)})
+	}
+	return all, err
 }
 
 // workflowTemplate views an Argo Workflow as a single pod template: its pods take
