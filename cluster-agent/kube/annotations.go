@@ -20,12 +20,16 @@ const (
 
 	LabelSite            = "gridbid.io/site"      // on objects and pods: the site whose executor created it
 	LabelRun             = "gridbid.io/run"       // on objects and pods: job and epoch
-	LabelQueue           = "gridbid.io/queue"     // on suspended Jobs: the owner submits it to the market
+	LabelQueue           = "gridbid.io/queue"     // on suspended objects: the owner submits it to the market
 	LabelOutcomeReported = "gridbid.io/told"      // on objects whose outcome was reported to the agent
 	LabelComponent       = "gridbid.io/component" // on pods of a gang: the index of their component
 
 	// GateGang is the scheduling gate of a gang's pods until all of them can be bound.
 	GateGang = "gridbid.io/gang"
+
+	// FinalizerQueue keeps an object of the cluster's users from being deleted before the
+	// market has closed its job.
+	FinalizerQueue = "gridbid.io/queue"
 
 	// TaintOwned marks nodes that one site uses exclusively; its value names the site.
 	TaintOwned = "gridbid.io/owned"
@@ -37,8 +41,10 @@ const (
 	AnnotationGPUMilli  = "gridbid.io/gpu-milli"      // on pods and tasks: thousandths of each device
 	AnnotationGPUMemory = "gridbid.io/gpu-memory-mib" // on pods and tasks: MiB of each device
 
-	// On tasks that refer to an existing Job instead of describing a new one:
-	AnnotationRelease       = "gridbid.io/release"        // UID of the suspended Job to be released
+	AnnotationSubmittedAt = "gridbid.io/submitted" // on objects of the cluster's users: when the queue submitted it
+
+	// On tasks that refer to an existing object instead of describing a new one:
+	AnnotationRelease       = "gridbid.io/release"        // UID of the suspended object to be released
 	AnnotationKueueWorkload = "gridbid.io/kueue-workload" // name of the Workload for which Kueue creates and releases the Job
 )
 

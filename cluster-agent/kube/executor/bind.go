@@ -51,12 +51,15 @@ func (h *KubeExecutor) bindPods(ctx context.Context, r *run, pods []*corev1.Pod)
 // templates, and the Service of a gang. u owns all of it, so that it is deleted together
 // with u.
 func (h *KubeExecutor) createCompanions(ctx context.Context, r *run, u *unstructured.Unstructured) error {
+	if r.isUserSet() {
+		return h.renewLauncher(ctx, r) // all else is its controller's, and its owner's
+	}
 	if h.cfg.Sharing == kube.SharingDRA {
 		if err := h.createClaimTemplates(ctx, r, u); err != nil {
 			return err
 		}
 	}
-	if r.launch.Job.IsGang() && r.kind.Kind == "Job" {
+	if r.launch.Job.IsGang() && r.kind.Kind == "Job" && r.external.Object == "" {
 		return h.createGangService(ctx, r, u)
 	}
 	return nil

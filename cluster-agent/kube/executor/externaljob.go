@@ -10,9 +10,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/cluster-agent/kube/external"
+	"github.com/gridbid/gridbid/cluster-agent/kube/podsets"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -63,15 +65,19 @@ func (h *KubeExecutor) podBelongsToRun(p *corev1.Pod, node string) bool {
 	return r != nil && r.namespace == p.Namespace && (r.external.Kueue == "" || r.launch.Node == node)
 }
 
-// adoptExternalJob handles a run whose task refers to an existing Job: one of this
-// cluster's users, which it releases, or one that Kueue will create. It returns false
+// adoptExternalJob handles a run whose task refers to an existing object: one of this
+// cluster's users, which it releases, or a Job that Kueue will create. It returns false
 // if the task describes an object of its own, which is then to be created.
 func (h *KubeExecutor) adoptExternalJob(ctx context.Context, r *run) (isExternal bool, err error) {
 	var t metav1.PartialObjectMetadata
 	if json.Unmarshal([]byte(r.launch.Task), &t) != nil || t.Annotations[kube.AnnotationRelease] == "" && t.Annotations[kube.AnnotationKueueWorkload] == "" {
 		return false, nil
 	}
-	h.recordRunObject(r, &jobKinds[0], t.Namespace, "", external.Loan{Object: t.Name, Kueue: t.Annotations[kube.AnnotationKueueWorkload]})
+	k, err := jobKindOf(&unstructured.Unstructured{Object: map[string]any{"apiVersion": t.APIVersion, "kind": t.Kind}}, false)
+	if err != nil || podsets.KindOf(k.GroupVersionKind) == nil || t.Annotations[kube.AnnotationKueueWorkload] != "" && k.Kind != podsets.Job.Kind {
+		return false, nil // of these kinds a task describes an object of its own
+	}
+	h.recordRunObject(r, k, t.Namespace, "", external.Loan{Object: t.Name, Kueue: t.Annotations[kube.AnnotationKueueWorkload]})
 	why := ""
 	if !slices.Contains(h.cfg.Namespaces, r.namespace) {
 		why = fmt.Sprintf("namespace %q is not served by this site: want one of %s", r.namespace, strings.Join(h.cfg.Namespaces, ", "))
@@ -95,9 +101,12 @@ func (r *run) asExternalRun() external.Run {
 	return external.Run{Loan: r.external, Name: r.name, Namespace: r.namespace, Launch: r.launch}
 }
 
-// releaseExternalJob unsuspends the Job of a run, or returns why that is not possible
+// releaseExternalJob unsuspends the object of a run, or returns why that is not possible
 // (any more).
 func (h *KubeExecutor) releaseExternalJob(ctx context.Context, r *run, uid string) (why string, err error) {
+	if r.isUserSet() || r.launch.Job.IsGang() {
+		return h.releaseSet(ctx, r, uid)
+	}
 	patch, why, err := h.jobs.PrepareRelease(ctx, r.asExternalRun(), uid)
 	if patch == nil {
 		return why, err

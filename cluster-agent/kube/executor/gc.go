@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/external"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -28,7 +29,8 @@ func (h *KubeExecutor) gcLoop(ctx context.Context) {
 }
 
 // garbageCollect deletes objects that have carried LabelOutcomeReported for FinishedTTL.
-// Jobs are excluded: reportFinished sets their ttlSecondsAfterFinished. The controllers
+// Jobs are excluded: reportFinished sets their ttlSecondsAfterFinished. So are objects of
+// the cluster's users. The controllers
 // of the other kinds keep finished objects, with all their pods, without limit.
 // reportedSince says when this process first saw the label on each object; entries of
 // deleted objects are dropped.
@@ -42,7 +44,7 @@ func (h *KubeExecutor) garbageCollect(ctx context.Context, reportedSince map[typ
 		h.mu.Unlock()
 		for _, u := range all {
 			id := u.GetUID()
-			if k.Kind == "Job" || u.GetLabels()[kube.LabelOutcomeReported] == "" {
+			if k.Kind == "Job" || u.GetLabels()[kube.LabelOutcomeReported] == "" || external.LoanOf(u).Object != "" {
 				continue
 			}
 			there[id] = true

@@ -59,11 +59,11 @@ var jobKinds = []jobKind{
 	{
 		GroupVersionKind: podsets.Job.GroupVersionKind, plural: podsets.Job.Plural,
 		podPaths: []podPath{{"spec.template", []string{"parallelism"}}}, suspendField: podsets.Job.Suspend,
-		succeeded: conditionTypes("Complete"), failed: conditionTypes("Failed"),
+		succeeded: conditionTypes(podsets.Job.Succeeded), failed: conditionTypes(podsets.Job.Failed),
 	},
 	{
 		GroupVersionKind: podsets.PyTorchJob.GroupVersionKind, plural: podsets.PyTorchJob.Plural,
-		podPaths: replicaPodPaths("pytorchReplicaSpecs"), suspendField: podsets.PyTorchJob.Suspend, deletionField: "spec.runPolicy.cleanPodPolicy", deletionValue: "Running", succeeded: conditionTypes("Succeeded"), failed: conditionTypes("Failed"),
+		podPaths: replicaPodPaths("pytorchReplicaSpecs"), suspendField: podsets.PyTorchJob.Suspend, deletionField: "spec.runPolicy.cleanPodPolicy", deletionValue: "Running", succeeded: conditionTypes(podsets.PyTorchJob.Succeeded), failed: conditionTypes(podsets.PyTorchJob.Failed),
 	},
 	{
 		GroupVersionKind: schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "TFJob"}, plural: "tfjobs",
@@ -71,12 +71,12 @@ var jobKinds = []jobKind{
 	},
 	{
 		GroupVersionKind: podsets.MPIJob.GroupVersionKind, plural: podsets.MPIJob.Plural,
-		podPaths: replicaPodPaths("mpiReplicaSpecs"), suspendField: podsets.MPIJob.Suspend, deletionField: "spec.runPolicy.cleanPodPolicy", deletionValue: "Running", succeeded: conditionTypes("Succeeded"), failed: conditionTypes("Failed"),
+		podPaths: replicaPodPaths("mpiReplicaSpecs"), suspendField: podsets.MPIJob.Suspend, deletionField: "spec.runPolicy.cleanPodPolicy", deletionValue: "Running", succeeded: conditionTypes(podsets.MPIJob.Succeeded), failed: conditionTypes(podsets.MPIJob.Failed),
 	},
 	{
 		GroupVersionKind: podsets.JobSet.GroupVersionKind, plural: podsets.JobSet.Plural,
 		podPaths: []podPath{{"spec.replicatedJobs.[].template.spec.template", []string{"parallelism", "^.^.replicas"}}}, suspendField: podsets.JobSet.Suspend,
-		succeeded: conditionTypes("Completed"), failed: conditionTypes("Failed"),
+		succeeded: conditionTypes(podsets.JobSet.Succeeded), failed: conditionTypes(podsets.JobSet.Failed),
 	},
 	{ // it has no end of its own, and no field that suspends it
 		GroupVersionKind: podsets.LeaderWorkerSet.GroupVersionKind, plural: podsets.LeaderWorkerSet.Plural,

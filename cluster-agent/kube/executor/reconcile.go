@@ -295,6 +295,9 @@ func (h *KubeExecutor) terminateRun(r *run, code protocol.Code, note string) {
 // gone. Until then it returns when to check once more. Invariant: a job is requeued
 // only when no pod of its last run can run any more.
 func (h *KubeExecutor) deleteRunAndReportLost(ctx context.Context, r *run, pods []*corev1.Pod) (requeueAfter time.Duration, err error) {
+	if r.awaitsCancel(h.objectOfRun(r)) {
+		return maxPodStatusLag, nil
+	}
 	if !r.deleted {
 		if err := h.deleteRunObject(ctx, r, pods); err != nil && !apierrors.IsNotFound(err) {
 			return 0, err
@@ -314,8 +317,11 @@ func (h *KubeExecutor) deleteRunAndReportLost(ctx context.Context, r *run, pods 
 	return 0, nil
 }
 
-// deleteRunObject deletes a run's object, or returns an external Job to its owner.
+// deleteRunObject deletes a run's object, or returns an external one to its owner.
 func (h *KubeExecutor) deleteRunObject(ctx context.Context, r *run, pods []*corev1.Pod) error {
+	if r.isUserSet() {
+		return h.returnSet(ctx, r, h.objectOfRun(r))
+	}
 	if r.external.Object != "" {
 		return h.jobs.ReturnJob(ctx, r.asExternalRun(), h.objectOfRun(r), pods, r.createdAt != 0)
 	}

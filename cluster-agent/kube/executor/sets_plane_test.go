@@ -212,7 +212,49 @@ func TestMPIJobOverFourNodes(t *testing.T) {
 	}
 	stop()
 	c.survivesItsAgent(a, hub, &podsets.MPIJob, mpiGang("half", 0, nil))
+	c.usersSetSurvivesTheAgent(a, hub)
 	o.StopAndCheck()
+}
+
+// usersSetSurvivesTheAgent has the executor die when two pods of an MPIJob of the cluster's users are
+// bound. The next one completes it in place, and suspends it when it is cancelled.
+func (c *cluster) usersSetSurvivesTheAgent(a *agent, hub *membus.Bus) {
+	c.Helper()
+	dead, stop := c.dyingExecutor(hub, kube.SharingDevicePlugin, 2)
+	fourNodes(a)
+	user := kubetest.ClusterUser{Cluster: c.Cluster}
+	u := user.QueueSet(kubetest.MPIJob(0, nil), "mine")
+	var uid types.UID
+	c.eventually("its launcher waits, made of the template of before the release", func() bool {
+		uid = user.ViewSet(u).GetUID()
+		_, err := c.Client.BatchV1().Jobs("default").Get(c.Context(), "mine-launcher", metav1.GetOptions{})
+		return err == nil
+	})
+	l := mpiGang("oslo/"+string(uid), 0, nil)
+	l.Task = kubetest.EncodeTask(object{"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": object{"name": "mine", "namespace": "default", "annotations": object{kube.AnnotationRelease: uid}}})
+	a.launch(l)
+	select {
+	case <-dead:
+	case <-time.After(3 * time.Minute):
+		c.Fatal("no third binding was tried")
+	}
+	stop()
+	_, stop = c.startExecutor(hub, Config{Sharing: kube.SharingDevicePlugin, Incarnation: 3})
+	defer stop()
+	if v := await(a, func(v protocol.Inventory) bool { return len(v.Held) == 1 }); v.Held[0].Launch.Job.ID != l.Job.ID {
+		c.Errorf("found %+v", v.Held)
+	}
+	a.launch(l)
+	await(a, hasBegun(l.Job.ID))
+	if n := len(c.podsOf(l.Job.ID)); n != 9 {
+		c.Errorf("%d pods of it exist; want 9", n)
+	}
+	a.cancel(l.Job.ID)
+	await(a, func(x protocol.Finished) bool { return x.Job == l.Job.ID })
+	if now := user.ViewSet(u); now == nil || !podsets.MPIJob.IsSuspended(now.Object) || now.GetLabels()[kube.LabelRun] != "" {
+		c.Errorf("its owner has %v", now)
+	}
+	c.eventually("it has no pods", func() bool { return len(user.NodesOfPods("")) == 0 })
 }
 
 // TestLeaderWorkerSetOverFourNodes has LeaderWorkerSet's own controller, with its webhooks.

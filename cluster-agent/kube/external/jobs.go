@@ -21,11 +21,11 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Loan says which object of another owner a run consists of: a Job that its owner
-// suspended and queued, or one that Kueue creates and releases. We delete neither. The
+// A Loan says which object of another owner a run consists of: a Job or a set of pods that
+// its owner suspended and queued, or a Job that Kueue creates and releases. We delete neither. The
 // zero Loan means that the run's object is our own.
 type Loan struct {
-	Object string // name of the Job
+	Object string // its name
 	Kueue  string // name of the Workload for which Kueue creates the Job; "" for a Job of a user
 }
 
@@ -47,12 +47,13 @@ type Jobs struct {
 const PrebuiltWorkload = "kueue.x-k8s.io/prebuilt-workload-name"
 
 // LoanOf returns the loan that an object with our labels represents; zero if the
-// object is our own.
+// object is our own. A user's object may have lost the queue's label; it keeps the time at
+// which it was submitted.
 func LoanOf(u *unstructured.Unstructured) (l Loan) {
 	if w := u.GetAnnotations()[kube.AnnotationKueueWorkload]; w != "" {
 		return Loan{Object: u.GetName(), Kueue: w}
 	}
-	if u.GetLabels()[kube.LabelQueue] != "" {
+	if u.GetLabels()[kube.LabelQueue] != "" || u.GetAnnotations()[kube.AnnotationSubmittedAt] != "" {
 		return Loan{Object: u.GetName()}
 	}
 	return l

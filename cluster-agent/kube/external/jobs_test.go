@@ -1,12 +1,14 @@
 package external
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
@@ -37,6 +39,24 @@ func TestReleaseForOtherSchedulerCarriesDevices(t *testing.T) {
 			if got := strings.Contains(string(data), `"gridbid.io/devices":"2,3"`); err != nil || got != (want && len(devices) > 0) {
 				t.Errorf("scheduler %q, devices %v: %s, %v", scheduler, devices, data, err)
 			}
+		}
+	}
+}
+
+// A user may take the label away while the object runs; it stays the user's.
+func TestAnObjectThatWasSubmittedIsItsUsersForGood(t *testing.T) {
+	for text, want := range map[string]Loan{
+		`{"metadata":{"name":"mine","labels":{"gridbid.io/queue":"night"}}}`:                      {Object: "mine"},
+		`{"metadata":{"name":"mine","annotations":{"gridbid.io/submitted":"2026-01-02T12:00Z"}}}`: {Object: "mine"},
+		`{"metadata":{"name":"mine","annotations":{"gridbid.io/kueue-workload":"w"}}}`:            {Object: "mine", Kueue: "w"},
+		`{"metadata":{"name":"ours","labels":{"gridbid.io/run":"r"}}}`:                            {},
+	} {
+		u := &unstructured.Unstructured{}
+		if err := json.Unmarshal([]byte(text), &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		if got := LoanOf(u); got != want {
+			t.Errorf("%s is on loan as %+v; want %+v", text, got, want)
 		}
 	}
 }

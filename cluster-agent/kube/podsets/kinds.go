@@ -2,6 +2,7 @@ package podsets
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,18 +12,19 @@ import (
 // A Kind is a kind of objects whose pods may run over several nodes.
 type Kind struct {
 	schema.GroupVersionKind
-	Plural  string
-	Suspend string // field that keeps its controller from creating pods; "": it has none
-	podSets func(object map[string]any) ([]PodSet, error)
+	Plural            string
+	Suspend           string // field that keeps its controller from creating pods; "": it has none
+	Succeeded, Failed string // types of the conditions by which it says that it has ended; "": it does not end
+	podSets           func(object map[string]any) ([]PodSet, error)
 }
 
 // The kinds, each as its controller documents it.
 var (
-	Job             = Kind{schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, "jobs", "spec.suspend", jobPods}
-	JobSet          = Kind{schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}, "jobsets", "spec.suspend", jobSetPods}
-	PyTorchJob      = Kind{schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}, "pytorchjobs", "spec.runPolicy.suspend", pyTorchPods}
-	MPIJob          = Kind{schema.GroupVersionKind{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}, "mpijobs", "spec.runPolicy.suspend", mpiPods}
-	LeaderWorkerSet = Kind{schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"}, "leaderworkersets", "", leaderWorkerPods}
+	Job             = Kind{schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, "jobs", "spec.suspend", "Complete", "Failed", jobPods}
+	JobSet          = Kind{schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}, "jobsets", "spec.suspend", "Completed", "Failed", jobSetPods}
+	PyTorchJob      = Kind{schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}, "pytorchjobs", "spec.runPolicy.suspend", "Succeeded", "Failed", pyTorchPods}
+	MPIJob          = Kind{schema.GroupVersionKind{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}, "mpijobs", "spec.runPolicy.suspend", "Succeeded", "Failed", mpiPods}
+	LeaderWorkerSet = Kind{schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"}, "leaderworkersets", "", "", "", leaderWorkerPods}
 )
 
 // A PodSet is pods of an object that are alike and run at once.
@@ -56,8 +58,7 @@ func (k *Kind) PodSetsOf(object map[string]any) ([]PodSet, error) { return k.pod
 // zero replicas.
 func (k *Kind) IsSuspended(object map[string]any) bool {
 	if k.Suspend == "" {
-		n, ok := numberOf(mapAt(object, "spec")["replicas"])
-		return ok && n == 0
+		return isZero(mapAt(object, "spec")["replicas"])
 	}
 	yes, _, _ := unstructured.NestedBool(object, strings.Split(k.Suspend, ".")...)
 	return yes
@@ -77,6 +78,16 @@ func (k *Kind) SetSuspended(object map[string]any, yes bool) error {
 		}
 	}
 	return unstructured.SetNestedField(object, int64(n), "spec", "replicas")
+}
+
+// HasEnded reports whether an object's status says that it has succeeded or failed.
+func (k *Kind) HasEnded(object map[string]any) bool {
+	list, _ := mapAt(object, "status")["conditions"].([]any)
+	return slices.ContainsFunc(list, func(c any) bool {
+		m, _ := c.(map[string]any)
+		name, _ := m["type"].(string)
+		return m["status"] == "True" && name != "" && (name == k.Succeeded || name == k.Failed)
+	})
 }
 
 // maxPods bounds the numbers of pods, far above what a gang may have.
@@ -105,6 +116,12 @@ func numberOf(v any) (int, bool) {
 		return int(n), n == float64(int(n))
 	}
 	return 0, false
+}
+
+// isZero reports whether a value of a decoded object is the number 0.
+func isZero(v any) bool {
+	n, ok := numberOf(v)
+	return ok && n == 0
 }
 
 // mapAt returns the map under a path of fields; an empty one, apart from the object, if

@@ -143,6 +143,9 @@ func leaderWorkerPods(object map[string]any) (all []PodSet, err error) {
 			return nil, together("the annotation "+key, v)
 		}
 	}
+	if surge := mapAt(spec, "rolloutStrategy", "rollingUpdateConfiguration")["maxSurge"]; isZero(spec["replicas"]) && surge != nil && fmt.Sprint(surge) != "0" {
+		return nil, fmt.Errorf("spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge is %v, by which more groups would begin than it has when it is released: leave it out", surge)
+	}
 	groups, err := replicasWanted(object)
 	if err != nil {
 		return nil, err

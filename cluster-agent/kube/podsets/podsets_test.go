@@ -84,6 +84,7 @@ func TestPodsThatDoNotStartTogetherAreRefusedWithTheField(t *testing.T) {
 		{`{"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","spec":{"pytorchReplicaSpecs":{"Worker":{"replicas":0}}}}`, "spec.pytorchReplicaSpecs.Worker.replicas is 0"},
 		{lws("", `"startupPolicy":"LeaderReady"`), "spec.startupPolicy is LeaderReady"},
 		{lws(`"leaderworkerset.sigs.k8s.io/exclusive-topology":"rack"`, ""), "exclusive-topology is rack"},
+		{lws("", `"replicas":0,"rolloutStrategy":{"rollingUpdateConfiguration":{"maxSurge":1}}`), "maxSurge is 1"},
 		{lws(`"gridbid.io/replicas":"all"`, ""), `annotation gridbid.io/replicas is "all"`},
 		{lws("", `"leaderWorkerTemplate":{"size":0}`), "spec.leaderWorkerTemplate.size is 0"},
 		{lws("", `"leaderWorkerTemplate":{}`), "spec.leaderWorkerTemplate.workerTemplate is missing"},
@@ -116,6 +117,24 @@ func TestASuspendedObjectIsReleasedAndSuspendedAgain(t *testing.T) {
 	o, k := decoded(t, `{"apiVersion":"leaderworkerset.x-k8s.io/v1","kind":"LeaderWorkerSet","metadata":{"annotations":{"gridbid.io/replicas":"3"}},"spec":{"replicas":0}}`)
 	if err := k.SetSuspended(o, false); err != nil || mapAt(o, "spec")["replicas"] != int64(3) {
 		t.Errorf("released: %v, %v; want three replicas", o, err)
+	}
+}
+
+func TestAnObjectHasEndedByItsKindsOwnConditions(t *testing.T) {
+	for _, tc := range []struct {
+		kind  Kind
+		words string
+		want  bool
+	}{
+		{Job, "Complete", true}, {JobSet, "Completed", true}, {PyTorchJob, "Succeeded", true}, {MPIJob, "Failed", true},
+		{JobSet, "Complete", false}, {PyTorchJob, "Running", false}, {LeaderWorkerSet, "Failed", false}, {LeaderWorkerSet, "", false},
+	} {
+		o := func(status string) map[string]any {
+			return map[string]any{"status": map[string]any{"conditions": []any{7, map[string]any{"type": tc.words, "status": status}}}}
+		}
+		if got := tc.kind.HasEnded(o("True")); got != tc.want || tc.kind.HasEnded(o("False")) || tc.kind.HasEnded(nil) {
+			t.Errorf("a %s that is %s has ended: %v; want %v", tc.kind.Kind, tc.words, got, tc.want)
+		}
 	}
 }
 

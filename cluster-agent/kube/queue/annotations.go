@@ -26,7 +26,7 @@ const (
 	AnnotationRegions    = "gridbid.io/regions"    // sites at which it may run: "oslo,lyon"; default any
 	AnnotationPriority   = "gridbid.io/priority"   // -1000..1000
 
-	AnnotationSubmittedAt = "gridbid.io/submitted" // when it was submitted; written by this package
+	AnnotationSubmittedAt = kube.AnnotationSubmittedAt // when it was submitted; written by this package
 
 	// ManagedBy is the value of spec.managedBy of Jobs that may run at other sites.
 	ManagedBy = "gridbid.io/queue"
@@ -143,8 +143,8 @@ const maxPods = 10_000
 // maxImageNameBytes limits the image name that is sent to the market; it is cut there.
 const maxImageNameBytes = 512
 
-// addPodRequests adds the requests of n pods with the same spec. All pods of a job run
-// on one node, so the sums are what that node must have. The first container's image
+// addPodRequests adds the requests of n pods with the same spec that run on one node, so
+// the sums are what that node must have. The first container's image
 // becomes the job's image, by which sites estimate how long similar jobs run.
 func (s *annotationReader) addPodRequests(j *protocol.Job, n int, spec corev1.PodSpec) {
 	if n < 0 || n > maxPods {
@@ -183,13 +183,20 @@ func jobStaysLocal(j *batchv1.Job) bool { return j.Spec.ManagedBy == nil }
 func (c Config) parseJob(j *batchv1.Job, taken protocol.Time) (protocol.Submit, []string) {
 	s := annotationReader{annotations: j.Annotations}
 	job := protocol.Job{ID: protocol.JobID(c.Site + "/" + string(j.UID)), Tenant: c.Site + "/" + j.Namespace, Arrival: taken}
-	s.addPodRequests(&job, int(jobParallelism(j)), j.Spec.Template.Spec)
+	gang := gangOfJob(j)
+	if gang == 0 {
+		s.addPodRequests(&job, int(jobParallelism(j)), j.Spec.Template.Spec)
+	}
 	limit := time.Duration(0)
 	if j.Spec.ActiveDeadlineSeconds != nil {
 		limit = time.Duration(*j.Spec.ActiveDeadlineSeconds) * time.Second
 	}
 	s.readJobTerms(&job, limit)
-	s.readGPUShare(&job)
+	if gang == 0 {
+		s.readGPUShare(&job)
+	} else {
+		job = job.WithPods([]protocol.Component{s.componentOf(&job, "worker", gang, j.Spec.Template.Spec)})
+	}
 	if c.RunsJobsHere {
 		job.Home = c.Site
 	}

@@ -17,7 +17,7 @@ import (
 
 // JobFinalizer keeps a submitted Job from being deleted before the market has closed
 // it.
-const JobFinalizer = "gridbid.io/queue"
+const JobFinalizer = kube.FinalizerQueue
 
 // reconcileJob does the next step for a Job: accept it, submit it and mirror its
 // status, or finish it. It returns after how long to do so once more.
@@ -50,18 +50,12 @@ func (q *KubeQueue) reconcileJob(ctx context.Context, j *batchv1.Job) (requeueAf
 	if requeueAfter, err = q.submitAndQueryStatus(ctx, order, false); err != nil {
 		return 0, err
 	}
-	// What the market last reported, in the words of a condition.
-	s := placementState{reason: "Asking", message: "the market was asked, and has not answered yet"}
-	switch c := placedCondition(j); {
-	case n.idConflict != "":
-		s = placementState{reason: "Changed", message: n.idConflict, bad: true}
-	case n.deferral != nil:
-		s = deferredState(*n.deferral)
-	case n.status.State != "":
-		s = stateOfStatus(n.status)
-	case n.accepted && (c == nil || c.Reason == "Asking" || c.Reason == "Malformed" || c.Reason == "NotSuspended"):
-		s = submittedState(id)
-	case c != nil: // after a restart, without an answer yet: the condition stays
+	was := ""
+	if c := placedCondition(j); c != nil {
+		was = c.Reason
+	}
+	s, known := stateOfNews(n, id, was)
+	if !known {
 		return requeueAfter, nil
 	}
 	return requeueAfter, q.mirrorRunState(ctx, j, n.status.State == protocol.AcceptConfirmed && n.deferral == nil, s)

@@ -29,16 +29,17 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.t.Error(err)
 	}
 	s.writes++
+	answer := s.job
 	switch path.Base(r.URL.Path) {
 	case "status":
 		s.job["status"] = body["status"]
 	case "events":
-		s.job["events"] = body
+		s.job["events"], answer = body, body
 	default:
 		merge(s.job, body)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(s.job); err != nil {
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
 		s.t.Error(err)
 	}
 }

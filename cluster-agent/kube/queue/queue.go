@@ -23,7 +23,7 @@ import (
 )
 
 // Config says what a queue watches and how. The zero value of a field selects its
-// default; Site, Client and, with Kueue, Dynamic have none.
+// default; Site and Client have none. Without Dynamic it takes in Jobs only.
 type Config struct {
 	Site           string // the site that submits the jobs
 	Client         kubernetes.Interface
@@ -74,6 +74,7 @@ type KubeQueue struct {
 	mu      sync.Mutex
 	jobNews map[protocol.JobID]*jobNews
 	jobs    map[string]cache.Indexer // by namespace
+	sets    map[string]cache.Indexer // by plural/namespace, of the kinds that the cluster serves
 
 	workloads      map[string]cache.Indexer // by namespace
 	checks         kueueAdmission
@@ -98,7 +99,7 @@ func New(cfg Config) *KubeQueue {
 	return &KubeQueue{
 		cfg: cfg, sender: protocol.Sender{Party: protocol.QueueParty(cfg.Site), Incarnation: cfg.Incarnation},
 		workQueue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 30*time.Second)),
-		jobNews:   make(map[protocol.JobID]*jobNews), jobs: make(map[string]cache.Indexer), workloads: make(map[string]cache.Indexer), reportedStates: make(map[string]string),
+		jobNews:   make(map[protocol.JobID]*jobNews), jobs: make(map[string]cache.Indexer), sets: make(map[string]cache.Indexer), workloads: make(map[string]cache.Indexer), reportedStates: make(map[string]string),
 	}
 }
 
@@ -126,6 +127,9 @@ func (q *KubeQueue) Run(ctx context.Context, conn bus.Conn) error {
 	}
 	for range workerCount {
 		working.Go(func() { q.runWorker(ctx) })
+	}
+	if q.cfg.Dynamic != nil {
+		working.Go(func() { q.watchSets(ctx) })
 	}
 	// The market's answers arrive here, the cluster's events through the work queue.
 	for {
@@ -197,6 +201,14 @@ func (q *KubeQueue) reconcileObject(ctx context.Context, key string) (requeueAft
 			return 0, nil
 		}
 		return q.reconcileWorkload(ctx, name, w)
+	}
+	if strings.HasPrefix(key, setKeyPrefix) {
+		k, u := q.setOfKey(key)
+		if u == nil {
+			q.forgetObject(key)
+			return 0, nil
+		}
+		return q.reconcileSet(ctx, key, k, u.DeepCopy())
 	}
 	name := strings.TrimPrefix(key, jobKeyPrefix)
 	space, _, _ := strings.Cut(name, "/")

@@ -91,6 +91,23 @@ func deferredState(h protocol.Defer) placementState {
 	return placementState{reason: codeToCamelCase(h.Why.Code), message: words + fmt.Sprintf("; it is called again by %s", formatTime(h.Until))}
 }
 
+// stateOfNews returns the state of a job that the market has not closed, from what it last
+// reported; was is the reason of the state that the job's object shows, "" if none. It is
+// false after a restart, without an answer yet: what is shown stays.
+func stateOfNews(n jobNews, id protocol.JobID, was string) (s placementState, known bool) {
+	switch {
+	case n.idConflict != "":
+		return placementState{reason: "Changed", message: n.idConflict, bad: true}, true
+	case n.deferral != nil:
+		return deferredState(*n.deferral), true
+	case n.status.State != "":
+		return stateOfStatus(n.status), true
+	case n.accepted && (was == "" || was == "Asking" || was == "Malformed" || was == "NotSuspended"):
+		return submittedState(id), true
+	}
+	return placementState{reason: "Asking", message: "the market was asked, and has not answered yet"}, was == ""
+}
+
 // stateOfStatus translates a status that the market reported.
 func stateOfStatus(s protocol.JobStatus) placementState {
 	at := s.Bill.Finish
