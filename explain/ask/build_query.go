@@ -113,7 +113,7 @@ func (q Query) normalizeFields(mine map[string]bool, r *reading) Query {
 	case "bill":
 		switch { // a sum of "the sites" or "which team" is one of each
 		case q.By != "":
-		case mine["course"]:
+		case mine["course"] || q.Pick != "" && (mine["hourword"] || mine["when"]):
 			q.By = "hour"
 		case q.Tenant == "" && mine["tenants"]:
 			q.By = "tenant"

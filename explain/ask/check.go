@@ -22,6 +22,7 @@ var fieldValues = map[string]map[string][]string{
 	"bounded": {"": {"wait", "run", "gpus", "carbon", "energy", "cost", "paid", "late"}, "pending": {"wait", "gpus"}},
 	"bound":   {"": boundNames},
 	"state":   {"": jobStates},
+	"only":    {"": {"idle"}},
 
 	"event": {"": measureEvents}, "statistic": {"": measureStatistics},
 }
@@ -103,6 +104,10 @@ const maxNumber = 1_000_000_000_000
 func (q Query) WithDefaults() Query {
 	q.Amount = normalizeAmount(q.Amount)
 	switch q.Ask {
+	case "price", "intensity":
+		if q.To != 0 && q.Against == "" {
+			q.Ask += "-hours"
+		}
 	case "top":
 		q.Number = cmp.Or(q.Number, 5)
 		q.Metric = cmp.Or(q.Metric, "carbon")
@@ -179,6 +184,8 @@ func (q Query) checkOperators() error {
 		return fmt.Errorf("ask %s: amount %q: its unit is not that of what is bounded", q.Ask, format.CleanText(q.Amount))
 	case q.Bound != "" && q.Bounded == "" && q.By == "" && listed == "jobs":
 		return fmt.Errorf("ask %s: bounded: say which quantity of each job, or split", q.Ask)
+	case q.Only != "" && (q.By == "tenant" || q.Then == "tenant" || q.Tenant+q.Bounded != "" || q.Job != "" || len(q.ExceptTenants) > 0 || q.Decision != 0 || q.Per != "" || q.Metric == "paid"):
+		return fmt.Errorf("ask %s: only %s: idle draw belongs to no tenant and no job", q.Ask, q.Only)
 	case q.Then != "" && (q.By == "" || q.By == q.Then):
 		return fmt.Errorf("ask %s: then: give another split in by first", q.Ask)
 	case q.Against != "" && ((q.Site == "") == (q.Tenant == "") || q.Against == q.Site || q.Against == q.Tenant):
@@ -193,6 +200,8 @@ func (q Query) checkOperators() error {
 		return fmt.Errorf("ask %s: except_sites and except_tenants: name each once, in order", q.Ask)
 	case q.Site != "" && len(q.ExceptSites) > 0 || q.Tenant != "" && len(q.ExceptTenants) > 0:
 		return fmt.Errorf("ask %s: except: it is about one alone", q.Ask)
+	case q.Ask == "pending" && q.To != 0:
+		return fmt.Errorf("ask pending: from and to: give an instant")
 	case q.State != "" && q.To != 0 && slices.Contains([]string{"pending", "planned", "running"}, q.State):
 		return fmt.Errorf("ask %s: state %s: give an instant", q.Ask, q.State)
 	}
@@ -234,6 +243,8 @@ func (q Query) checkBounds() error {
 		return fmt.Errorf("ask %s: long_ns %d: want whole minutes, up to 280 years", q.Ask, q.Long)
 	case q.Within < 0 || q.Within > maxLength || q.Within%time.Minute != 0:
 		return fmt.Errorf("ask %s: within_ns %d: want whole minutes, up to 280 years", q.Ask, q.Within)
+	case q.At != 0 && (q.Ask == "day-without" || q.Ask == "day-drained"):
+		return fmt.Errorf("ask %s: at: give from and to", q.Ask)
 	case q.At != 0 && (q.From != 0 || q.To != 0):
 		return fmt.Errorf("ask %s: at: give an instant, or from and to", q.Ask)
 	case q.To <= q.From && (q.From != 0 || q.To != 0):

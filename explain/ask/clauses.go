@@ -9,7 +9,7 @@ import (
 const maxQuestions = 4
 
 // clauseStarters are words that begin a question of its own after a comma or an "and".
-var clauseStarters = append([]string{"show", "is", "are", "do"}, questionWords...)
+var clauseStarters = append([]string{"show", "is", "are", "do", "whose"}, questionWords...)
 
 // splitSentences splits a text at its question marks.
 func splitSentences(text string) (all []string) {

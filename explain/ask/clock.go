@@ -18,6 +18,9 @@ func (w *timeWords) readTimeOfDay(l *Parser, words []string) int {
 			return 2
 		}
 	}
+	if len(words) > 1 && first == "last" && words[1] == "night" && w.part == nil {
+		return 1 + w.readTimeOfDay(l, words[1:])
+	}
 	if p, ok := partsOfDay[first]; ok && w.part == nil {
 		w.part = &p
 		return 1
@@ -73,7 +76,7 @@ func (w *timeWords) readBareHours(words []string) int {
 		return time.Duration(n) * time.Hour, ok && n <= 24
 	}
 	last := func(i int) bool {
-		return i == len(words) || slices.Contains([]string{"utc", "on", "in", "this", "today", "yesterday", "tomorrow"}, words[i])
+		return i == len(words) || slices.Contains([]string{"utc", "on", "in", "this", "today", "yesterday", "tomorrow", "at", "for", "by", "per"}, words[i])
 	}
 	h, ok := bare(1)
 	switch {

@@ -16,7 +16,7 @@ var (
 	measureMetrics    = strings.Fields("carbon energy cost paid wait run slack gpus gpu-hours")
 	measureStatistics = strings.Fields("mean median p95 total summary")
 	measureEvents     = strings.Fields("arrived started ended ran")
-	jobConditions     = strings.Fields("late on-time urgent standard at-home away capped unfinished")
+	jobConditions     = strings.Fields("late on-time urgent standard at-home away capped unfinished cpu-only at-once waited")
 	measureSplits     = strings.Fields("site tenant hour model urgency home")
 )
 
@@ -30,7 +30,7 @@ var sayings = map[string]string{
 	"most": "rank most", "least": "rank least", "average": "statistic mean", "median": "statistic median", "p95": "statistic p95", "total": "total", "compare": "compare", "differ": "compare", "pends": "metric wait", "waitingfor": "metric wait",
 	"late": "where late", "home": "where at-home", "away": "where away", "urgent": "where urgent", "standard": "where standard", "capped": "where capped", "unfinished": "where unfinished",
 	"missed": "missed", "deadline": "deadline", "nearly": "nearly", "summary": "summary", "SITE": "SITE", "TENANT": "TENANT", "NUM": "NUM", "WIN": "WIN", "AT": "AT", "now": "now",
-	"busiest": "busiest", "how": "how", "power": "metric energy", "ontime": "where on-time",
+	"elsewhere": "where away", "cpuonly": "where cpu-only", "atonce": "where at-once", "bygone": "bygone", "busiest": "busiest", "how": "how", "power": "metric energy", "ontime": "where on-time",
 }
 
 // weightyWords are words that the rules may ignore and that change which jobs are meant.
@@ -94,7 +94,7 @@ func (q Query) asOlder() Query {
 func (c *composer) collect() bool {
 	c.q.Ask = "measure"
 	for _, t := range c.tokens {
-		if slices.Contains(weightyWords, t.low) && !t.quoted && len(t.names) == 0 {
+		if slices.Contains(weightyWords, t.low) && !t.quoted && len(t.names) == 0 && !(t.low == "left" && c.concepts.hasConcept("away")) {
 			return false
 		}
 	}
@@ -144,8 +144,11 @@ func (c *composer) setMeasure() bool {
 		metrics = []string{"run"}
 	} else if used := slices.Equal(c.said["verb"], []string{"used"}); c.says("verb") && !used && !c.says("event") && q.Event == "" {
 		c.said["event"] = []string{"ran"}
-	} else if used && len(metrics) == 0 && !c.says("summary") && !c.says("many") && (!c.says("gpus") || q.Model != "" || q.By == "model") {
+	} else if used && len(metrics) == 0 && !c.says("summary") && !c.says("many") && q.Bounded != "gpus" && (!c.says("gpus") || q.Model != "" || q.By == "model") {
 		metrics = []string{"energy"}
+	}
+	if c.says("lasting") && c.says("jobs") && len(metrics) == 0 { // "the longest job"
+		metrics = []string{"run"}
 	}
 	if slices.Contains(metrics, "energy") && slices.Contains(metrics, "cost") || slices.Contains(metrics, "carbon") && slices.Contains(metrics, "energy") {
 		return false
@@ -159,6 +162,9 @@ func (c *composer) setMeasure() bool {
 		c.said["where"] = []string{"late"}
 	case c.says("missed") && !slices.Contains(c.said["where"], "late"), c.says("deadline"):
 		return false
+	}
+	if c.says("bygone") && slices.Equal(metrics, []string{"wait"}) && (c.says("many") || q.Pick == "share") && !c.says("statistic") && !c.says("long") && !c.says("rank") && q.Bounded == "" { // "how many jobs waited"
+		metrics, c.said["where"] = nil, append(c.said["where"], "waited")
 	}
 	if slices.Contains(c.said["where"], "away") { // the phrase holds "home"
 		c.said["where"] = slices.DeleteFunc(c.said["where"], func(w string) bool { return w == "at-home" })
@@ -228,6 +234,12 @@ func (c *composer) setGroup() bool {
 	case len(groups) == 1:
 		return false
 	}
+	if c.says("compare") && q.By+q.Against == "" {
+		return false // with what
+	}
+	if (c.says("lasting") || c.says("long")) && q.Metric != "wait" && q.Metric != "run" {
+		return false // "cost of the longest job"
+	}
 	if q.By == "" && (q.Pick == "most" || q.Pick == "least") {
 		if q.Statistic = ""; q.Metric == "" || c.says("statistic") || q.Metric == "gpus" && !c.says("jobs") {
 			return false // the most of what
@@ -237,9 +249,6 @@ func (c *composer) setGroup() bool {
 			q.Number = c.numbers[0]
 		}
 		return true
-	}
-	if c.says("lasting") && q.Metric != "wait" && q.Metric != "run" || c.says("long") && q.Metric != "wait" && q.Metric != "run" {
-		return false
 	}
 	return !c.says("NUM") && (q.By != "hour" || q.Then == "")
 }

@@ -23,13 +23,16 @@ type Conversation struct {
 // SetRows sets the jobs that the last answer listed, in order. One that stands alone or is ranked first is the one
 // that a question without a job is about.
 func (t *Conversation) SetRows(rows []protocol.JobID) {
+	if len(rows) == 0 && t.last.Job != "" && slices.Contains(t.rows, t.last.Job) {
+		return // the answer was about one of them
+	}
 	if t.rows = rows; len(rows) == 1 || len(rows) > 0 && t.last.Number != 0 {
 		t.target = Query{Job: rows[0]}
 	}
 }
 
 // rowWords name a row of the last answer.
-var rowWords = regexp.MustCompile(`(?i)\b(?:the )?(first|second|third|last)(?: (?:one|job|of (?:them|those)))+\b`)
+var rowWords = regexp.MustCompile(`(?i)\b(?:the )?(first|second|third|last)(?:(?: (?:one|job|of (?:them|those)))+\b|[?.! ]*$)`)
 
 // replaceRow replaces "the first one" by the job that stands there in the last answer.
 func (t *Conversation) replaceRow(question string) string {
@@ -88,6 +91,9 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 	question = t.replaceRow(question)
 	if text, ok := t.replaceThere(question); ok {
 		q, typos, back := t.ParseQuestion(l, text)
+		if all := strings.Fields(question); back != nil && t.last.Job != "" && strings.EqualFold(strings.Trim(all[len(all)-1], "?.,!"), "there") { // where the job is
+			q, typos, back = t.ParseQuestion(l, strings.Join(all[:len(all)-1], " "))
+		}
 		return t.withLastTime(q), typos, back
 	}
 	if q, ok := t.applyShare(l, question); ok {
@@ -194,7 +200,18 @@ func (t *Conversation) applyShare(l *Parser, question string) (Query, bool) {
 // laterOrEarlier reads "two hours later".
 func (r *reading) laterOrEarlier(tokens []token) (time.Duration, bool) {
 	low := lowWords(tokens)
+	if len(low) > 0 && (low[0] == "the" || low[0] == "an" || low[0] == "a") {
+		low = low[1:]
+	}
+	if len(low) == 2 { // "the hour after", "the next hour"
+		if way := map[string]int{"next": 1, "following": 1, "previous": -1}[low[0]]; way != 0 && timeUnit(low[1]) > 0 {
+			return time.Duration(way) * timeUnit(low[1]), true
+		}
+	}
 	d, n := readLength(low)
+	if n == 0 && len(low) == 2 && timeUnit(low[0]) > 0 {
+		d, n = timeUnit(low[0]), 1
+	}
 	if n == 0 || n >= len(low) || len(low) > n+1 {
 		return 0, false
 	}

@@ -3,6 +3,7 @@ package ask
 import (
 	"cmp"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,9 @@ func (t *Conversation) parseChange(l *Parser, question string) (Query, bool) {
 // goingOn are words that a question has only if it goes on from the answer before.
 var goingOn = strings.Fields("them they those these their one ones same that rest")
 
+// pluralPointer stands for the jobs of the answer before.
+var pluralPointer = regexp.MustCompile(`(?i)\b(them|those|these|ones)\b`)
+
 // composeOn composes a question about jobs that goes on from the last with the query of that.
 func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 	before, ok := t.last.AsMeasure()
@@ -36,11 +40,14 @@ func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 		question = question[len(changeMarkers[i])+1:]
 	}
 	r := &reading{operators: true}
-	r.tokens = r.takeOperators(l, l.index.operatorTokens(question))
+	r.tokens = r.takeOperators(l, l.index.operatorTokens(pluralPointer.ReplaceAllString(question, "jobs")))
 	if r.readTokens(l, r.tokens) != nil || len(r.unknown) > 0 {
 		return Query{}, false
 	}
 	r.concepts = append(r.concepts, r.implied...)
+	if r.query.Bounded != "" && before.Bounded != "" && r.query.Bounded != before.Bounded {
+		return Query{}, false // of two bounds, one would be dropped
+	}
 	if (r.query.Site != "" || r.query.Tenant != "") && (r.concepts.hasConcept("compare") || r.concepts.hasConcept("differ")) {
 		return Query{}, false // "is that worse than oslo" compares: see applyChange
 	}
@@ -118,6 +125,10 @@ func applyWord(q *Query, l *Parser, word []string, r *reading) bool {
 		case "TENANT":
 			q.Tenant = r.query.Tenant
 			return true
+		case "jobs":
+			if r.query.Job != "" {
+				return true // "and job job-7"
+			}
 		case "JOB", "DEC":
 			q.Job, q.Decision = r.query.Job, r.query.Decision
 			return true
@@ -143,7 +154,7 @@ func applyWord(q *Query, l *Parser, word []string, r *reading) bool {
 			if c != "most" && c != "least" {
 				continue
 			}
-			if q.Pick == "most" || q.Pick == "least" {
+			if q.Pick == "most" || q.Pick == "least" || q.By != "" && q.Pick == "" && q.Then == "" { // "which one is the biggest"
 				q.Pick = c
 				return true
 			}

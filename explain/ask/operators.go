@@ -17,6 +17,7 @@ import (
 var (
 	jobNouns   = strings.Fields("job jobs task tasks workload workloads who what anything anyone")
 	groupNouns = strings.Fields("site sites cluster clusters location locations region regions tenant tenants team teams hour hours hourly")
+	gpuNouns   = strings.Fields("gpu gpus card cards accelerator accelerators capacity")
 	nameJoins  = strings.Fields("and or nor &")
 	jobStates  = strings.Fields("pending planned running preempted done failed cancelled refused")
 )
@@ -84,6 +85,7 @@ func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
 			x.take(i, i+n)
 		}
 	}
+	x.takeHome()
 	x.takeAgainst()
 	x.joinSplits()
 	for i := 0; i < len(tokens); i++ {
@@ -114,7 +116,9 @@ func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
 			}
 		case (kind == "most" || kind == "least") && r.query.By == "":
 			r.query.Pick, r.query.By, taken = kind, value, true
-		case kind == "state" && i > 0 && x.low[i-1] == "not":
+		case kind == "only" && !x.hasWord(gpuNouns):
+			r.query.Only, taken = value, true
+		case kind == "state" && i > 0 && slices.Contains(strings.Fields("not longest shortest"), x.low[i-1]):
 		case kind == "state" && r.query.State == "" && !x.namesA(ofAJob):
 			r.query.State, taken = value, true
 			x.dropWords("now currently") // a state without a time is that of now
@@ -162,6 +166,16 @@ func (x *operatorReader) namesA(kind string) bool {
 
 func (x *operatorReader) hasWord(words []string) bool {
 	return slices.ContainsFunc(x.low, func(w string) bool { return slices.Contains(words, w) })
+}
+
+// saysJobs reports whether one of some nouns stands there, and not after a "per".
+func (x *operatorReader) saysJobs(nouns []string) bool {
+	for i, w := range x.low {
+		if slices.Contains(nouns, w) && (i == 0 || x.low[i-1] != "per") {
+			return true
+		}
+	}
+	return false
 }
 
 // joinSplits makes "by site and hour" two splits.
@@ -236,7 +250,7 @@ func (x *operatorReader) takeBound(i, n int, bound string) bool {
 	}
 	end := i + n + used
 	sites := x.hasWord(groupNouns)
-	ofJobs := kind != "jobs" && !slices.Contains([]string{"intensity", "price", "power", "share"}, kind) && (kind == "time" || x.hasWord(jobNouns) && !(sites && !x.hasWord(jobNouns[:6]))) &&
+	ofJobs := kind != "jobs" && !slices.Contains([]string{"intensity", "price", "power", "share"}, kind) && (kind == "time" || x.saysJobs(jobNouns) && !(sites && !x.saysJobs(jobNouns[:6]))) &&
 		!(kind == "gpus" && x.hasWord(strings.Fields("free idle available left spare")))
 	switch {
 	case ofJobs:
@@ -303,6 +317,63 @@ func (x *operatorReader) takeQuantity(i, end int, kind string) bool {
 	x.query.Bounded = quantity
 	x.imply("jobs", "list")
 	return true
+}
+
+// homeVerbs lead to the site that a job comes from; awayWords are beside one that it may have left.
+var (
+	homeVerbs = strings.Fields("came come comes coming submitted originated originating originate")
+	awayWords = strings.Fields("where elsewhere away leave leaves other another stay stayed home abroad")
+)
+
+// takeHome takes the site that jobs have as their home: "jobs with home oslo", "oslo's own jobs"; and
+// "oslo's jobs", where it is asked at which sites they ran.
+func (x *operatorReader) takeHome() {
+	isSite := func(i int) bool {
+		return i >= 0 && i < len(x.tokens) && !x.gone[i] && len(x.tokens[i].names) == 1 && x.tokens[i].names[0].kind == ofSite
+	}
+	in := func(i int, words ...string) bool { return i >= 0 && i < len(x.low) && slices.Contains(words, x.low[i]) }
+	sites := 0
+	for i := range x.tokens {
+		if isSite(i) {
+			sites++
+		}
+	}
+	for i := range x.tokens {
+		if !isSite(i) || x.namesA(ofAJob) {
+			continue
+		}
+		from, to, after := i, i+1, i+1
+		if in(after, "s") {
+			after++
+		}
+		of := i
+		for in(of-1, "the", "site", "at", "in", "is", "of", "from", "was") {
+			of--
+		}
+		moved := sites > 1 || x.hasWord(awayWords)
+		switch {
+		case in(of-1, "home", "homes"):
+			if from = of - 1; in(from-1, "with", "whose", "their", "have", "had", "has") {
+				from--
+			}
+		case in(after, "own") && in(after+1, jobNouns[:6]...):
+			to = after + 1
+		case of < i && x.hasWord(jobNouns[:6]) && in(of-1, homeVerbs...) && (in(of, "from") || x.low[of-1] == "submitted" && in(of, "at")):
+			if from = of - 1; in(from-1, "that", "which", "were") {
+				from--
+			}
+		case moved && in(after, jobNouns[:6]...) && !in(i-1, "at", "on"):
+			to = after
+		case moved && of < i && in(of-1, jobNouns[:6]...) && (in(of, "of", "from")):
+			from = of
+		default:
+			continue
+		}
+		x.query.Home = x.tokens[i].names[0].name
+		x.take(from, to)
+		x.imply("jobs")
+		return
+	}
 }
 
 // takeAgainst takes the second of two sites or tenants that are compared, and what compares them.

@@ -41,6 +41,8 @@ type Query struct {
 	Where         []string `json:"where,omitempty" ask:"subject operator {measure}"` // what each job has to be; sorted
 	Event         string   `json:"event,omitempty" ask:"operator {measure}"`         // of jobs that the time is of: "arrived", "started", "ended", "ran"
 	Statistic     string   `json:"statistic,omitempty" ask:"operator {measure}"`     // of Metric: "mean", "median", "p95", "total"
+	Home          string   `json:"home,omitempty" ask:"subject operator home"`       // of jobs: the site that they name as theirs
+	Only          string   `json:"only,omitempty" ask:"subject operator only"`       // "idle": of a sum, the idle draw of sites alone
 	Term          string   `json:"term,omitempty" ask:"subject {term}"`              // of docs/glossary.md
 
 	Number int64         `json:"number,omitempty" ask:"{number} {measure} number"` // of GPUs, of rows, or dollars per tonne
@@ -103,6 +105,8 @@ func (q Query) optionalWords(name string) string {
 		"by":       wordsIf(q.By != "", " by ", q.By),
 		"then":     wordsIf(q.Then != "", " by ", q.Then),
 		"per":      wordsIf(q.Per != "", " per ", q.Per),
+		"home":     wordsIf(q.Home != "", " with home ", QuoteName(q.Home)),
+		"only":     wordsIf(q.Only != "", " of ", q.Only, " draw"),
 		"state":    wordsIf(q.State != "", " in state ", q.State),
 		"model":    wordsIf(q.Model != "", " of model ", QuoteName(q.Model)),
 		"metric":   " " + q.Metric,

@@ -166,6 +166,9 @@ func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) 
 	if !ok || r.times.isTwoTimes(question) {
 		return Query{}, unclearText("The times in the question do not make one time or one window. Say \"at 13:45\", \"on 2026-03-11\", or \"from 12:00 to 14:00\".")
 	}
+	if at != 0 && at < l.Last && r.query.Job == "" && r.query.Decision == 0 && r.concepts.hasConcept("if") && (r.concepts.hasConcept("without") || r.concepts.hasConcept("drained")) {
+		at, from, to = 0, at, l.Last // "goes down at noon": from then on
+	}
 	r.query.At, r.query.From, r.query.To = at, from, to
 	if at != 0 {
 		r.concepts = append(r.concepts, []string{"AT"})

@@ -54,7 +54,7 @@ func schemaOf(name string) map[string]any {
 		return map[string]any{"type": "integer", "minimum": 1, "description": "number of a decision, instead of a job: 14 is D-14"}
 	case "policies", "except_sites", "except_tenants", "where":
 		return map[string]any{"type": "array", "maxItems": 16, "items": text}
-	case "metric", "by", "then", "pick", "per", "bounded", "bound", "state", "event", "statistic":
+	case "metric", "by", "then", "pick", "per", "bounded", "bound", "state", "event", "statistic", "only":
 		return map[string]any{"type": "string", "enum": allValues(name)}
 	case "amount":
 		text["description"] = "of a bound, with its unit: 2 h, 90 min, 5 kg, 10 kWh, 3 dollars, 300 g/kWh, 50 dollars/MWh, 2 kW, 80 %, 8 GPUs, 5 jobs"

@@ -31,6 +31,8 @@ var partsOfDay = map[string]dayPart{
 	"morning":   {6 * time.Hour, 12 * time.Hour},
 	"afternoon": {12 * time.Hour, 18 * time.Hour},
 	"evening":   {18 * time.Hour, 24 * time.Hour},
+	"night":     {-2 * time.Hour, 6 * time.Hour}, // that ends on the day, from 22:00 on
+	"overnight": {-2 * time.Hour, 6 * time.Hour},
 }
 
 // An instant is a time of day, and its day if the question gives one.

@@ -41,7 +41,7 @@ func (l *Dataset) jobsOf(q ask.Query, event string, where ...string) []history.J
 func (l *Dataset) segmentsIn(q ask.Query) (all []history.RunSegment) {
 	for _, r := range l.allInstances() {
 		for _, s := range r.RunSegments() {
-			if s.Over && includes(q, r.Job.Tenant, s.Run.Site) && inWindow(q, s.Run.Ended) && l.withinBound(q, r) {
+			if s.Over && q.Only == "" && includes(q, r.Job.Tenant, s.Run.Site) && inWindow(q, s.Run.Ended) && l.withinBound(q, r) {
 				all = append(all, s)
 			}
 		}
@@ -245,6 +245,12 @@ func (l *Dataset) answerBill(q ask.Query) (r Result) {
 	r.Chart = hourChart(l.tallyGroups(hourly), cmp.Or(q.Metric, "carbon"))
 	if q.Metric != "" {
 		r.addSentence("%s "+map[string]string{"carbon": "CO2e", "energy": "of energy", "cost": "for energy", "paid": "paid to sites for jobs"}[q.Metric]+" in all.", both.figureOf(subject, q.Metric))
+	}
+	if q.Only != "" {
+		r.addSentence("Idle draw beside jobs took %s, %s CO2e and %s.", both.usageParts(subject)...)
+		r.noteEstimate(idle)
+		r.addFigures(both.allFigures(subject)...)
+		return r
 	}
 	r.addSentence("%s, and took %s, %s CO2e and %s for energy.", append([]Part{both.endedPart(subject)}, jobs.partOfRun("jobs")...)...)
 	r.noteEstimate(jobs)

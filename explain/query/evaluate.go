@@ -121,7 +121,7 @@ func (l *Dataset) checkNames(q ask.Query) *Answer {
 	if _, ok := l.history.LatestJob(q.Job); q.Job != "" && !ok {
 		return missing("No job %q is in this run.", format.CleanText(string(q.Job)))
 	}
-	sites, tenants := append([]string{q.Site, q.Other}, q.ExceptSites...), append([]string{q.Tenant}, q.ExceptTenants...)
+	sites, tenants := append([]string{q.Site, q.Other, q.Home}, q.ExceptSites...), append([]string{q.Tenant}, q.ExceptTenants...)
 	if q.Site != "" {
 		sites = append(sites, q.Against)
 	} else {

@@ -118,7 +118,7 @@ func (r *Result) describeCount(l *Dataset, q ask.Query, jobs []history.JobRecord
 	}
 	states := listStates(jobs, l.stateOf)
 	switch {
-	case q.Bounded != "" || len(q.Where) > 0:
+	case q.Bounded+q.Home != "" || len(q.Where) > 0:
 		r.addSentence("%s%s%s.", all, arrived, describeJobs(q))
 		return
 	case q.State != "" && q.To != 0:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/history"
@@ -107,6 +108,10 @@ func (r *Result) assumeMeasure(l *Dataset, q ask.Query) {
 // describeJobs words which jobs are meant.
 func describeJobs(q ask.Query) Part {
 	words := strings.TrimPrefix(strings.Join(append([]string{q.State}, q.Where...), ", "), ", ")
+	words = strings.NewReplacer("at-once", "started within a minute", "waited", "waited more than a minute").Replace(words)
+	if q.Home != "" {
+		words = strings.TrimPrefix(words+", home "+cleanName(q.Home), ", ")
+	}
 	switch {
 	case q.Bound != "" && q.Bounded == "gpus":
 		return newSentence("%s with %s", plainText(wordsBefore(words)), boundText(q))
@@ -133,7 +138,7 @@ func (l *Dataset) measuredJobs(q ask.Query) []history.JobRecord {
 		if counted && slices.ContainsFunc(r.RunSegments(), func(x history.RunSegment) bool { return x.Run.Site == q.Site }) {
 			site = q.Site
 		}
-		return measured && includes(q, r.Job.Tenant, site) && (q.Model == "" || modelOf(r) == q.Model) && l.withinBound(q, r) && l.inEvent(q, r) &&
+		return measured && includes(q, r.Job.Tenant, site) && (q.Home == "" || r.Job.Home == q.Home) && (q.Model == "" || modelOf(r) == q.Model) && l.withinBound(q, r) && l.inEvent(q, r) &&
 			l.inState(q, r) && !slices.ContainsFunc(q.Where, func(w string) bool { return !l.meetsCondition(q, w, r) })
 	})
 }
@@ -167,6 +172,11 @@ func (l *Dataset) meetsCondition(q ask.Query, condition string, r history.JobRec
 		return r.Job.Urgency != protocol.UrgencyNow
 	case "at-home", "away":
 		return siteOfRun(r) != "" && (siteOfRun(r) == r.Job.Home) == (condition == "at-home")
+	case "cpu-only":
+		return r.Job.GPUs == 0
+	case "at-once", "waited":
+		wait, started := r.WaitTime()
+		return started && (wait <= time.Minute) == (condition == "at-once")
 	case "capped":
 		return r.Run != nil && r.Run.Cap != 0
 	}

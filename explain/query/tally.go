@@ -181,7 +181,7 @@ func sumGroups(all map[group]*groupTally) *groupTally {
 func tallyNoun(q ask.Query) string {
 	switch q.Ask {
 	case "bill":
-		noun := cmp.Or(q.Metric, "cost")
+		noun := strings.TrimSpace(q.Only + " " + cmp.Or(q.Metric, "cost"))
 		if q.Per != "" {
 			noun += " per " + map[string]string{"job": "job", "gpu-hour": "GPU-hour", "kwh": "kWh"}[q.Per]
 		}
@@ -217,7 +217,7 @@ func (l *Dataset) answerTally(q ask.Query) (r Result) {
 	switch {
 	case q.Against != "":
 		r.compareTwo(l, q)
-	case q.Pick == "share" && q.By == "" && (q.Site != "" || q.Tenant != "" || q.Ask == "measure"):
+	case q.Pick == "share" && q.By == "" && (q.Site+q.Tenant+q.Only != "" || q.Ask == "measure"):
 		r.shareOfWhole(l, q)
 	case q.By == "" && q.Pick == "share":
 		q.By = "site"
@@ -287,18 +287,21 @@ func (r *Result) compareFigures(a, b Part, x, y Figure) {
 func (r *Result) shareOfWhole(l *Dataset, q ask.Query) {
 	part := sumGroups(l.tallyGroups(q)).figureFor(q, subjectOf(q))
 	all := q
-	whole, of, noun := Figure{}, plainText(""), Part(plainText("the "+tallyNoun(q)))
+	whole, noun := Figure{}, Part(nil)
 	if conditions := q.Bounded != "" || len(q.Where) > 0; q.Ask == "measure" {
 		all.Bounded, all.Bound, all.Amount, all.Where, all.Pick = "", "", "", nil, ""
-		if !conditions {
+		if !conditions || q.Home != "" {
 			all.Site, all.Tenant, all.Model = "", "", ""
 		}
 		whole, noun = sumGroups(l.tallyGroups(all)).figureFor(all, "whole"), newSentence("the %s%s", plainText(tallyNoun(all)), describeJobs(all))
 	} else {
-		all.Site, all.Tenant = "", ""
+		if all.Only = ""; q.Only == "" {
+			all.Site, all.Tenant = "", ""
+		}
+		noun = plainText("the " + tallyNoun(all))
 		whole = sumGroups(l.tallyGroups(all)).figureFor(all, "run")
 	}
-	r.addSentence("%s of %s%s: %s of %s.", part, whole, of, percentPart(subjectOf(q), "share", part.Value, whole.Value), noun)
+	r.addSentence("%s of %s: %s of %s.", part, whole, percentPart(subjectOf(q), "share", part.Value, whole.Value), noun)
 }
 
 // mostGroups bounds the groups of a tally that are shown. A bill in full shows all.

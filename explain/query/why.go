@@ -267,12 +267,16 @@ func (r *Result) describeNoOffer(m jobCase, site string) {
 // answerWhyNotHome answers as answerWhyNot does, for the home site that the job names.
 func (l *Dataset) answerWhyNotHome(q ask.Query) Result {
 	r, m := l.resultAndCase(q)
+	asked := q.Site
 	if q.Site = m.job.Job.Home; q.Site == "" || l.history.ReportingSite(q.Site) == nil {
 		r.Kind = "absent"
 		r.addSentence("Job %s names no home site that is in this run.", m.jobName())
 		return r
 	}
 	r = l.answerWhyNot(q)
+	if asked != "" && m.site != asked && siteOfRun(m.job) != asked {
+		r.describeActualSite(m, asked)
+	}
 	r.addAssumption("its home is %s", namePart(q.Site))
 	return r
 }

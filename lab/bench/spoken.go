@@ -60,7 +60,7 @@ func (n slotNames) judgeSpokenTruth(truth string, a query.Answer) string {
 		q.Number = 0
 	}
 	// An operator that the truth does not name makes it another question.
-	if len(q.ExceptSites)+len(q.ExceptTenants)+len(q.Where) > 0 || q.Event+q.Statistic != "" || q.Then+q.Per+q.Against+q.Bounded+q.Bound+q.Amount+q.Model+q.State+q.Term != "" {
+	if len(q.ExceptSites)+len(q.ExceptTenants)+len(q.Where) > 0 || q.Event+q.Statistic != "" || q.Then+q.Per+q.Against+q.Bounded+q.Bound+q.Amount+q.Model+q.State+q.Home+q.Only+q.Term != "" {
 		return "wrong"
 	}
 	if q.Job != "" || q.Decision != 0 || q.Site != "" || q.Other != "" || q.Tenant != "" || q.Number != 0 {
@@ -118,8 +118,8 @@ func takeQueryValue(q *ask.Query, key, value string) bool {
 		return len(q.Where) < all
 	case "policy":
 		return slices.Contains(q.Policies, value)
-	case "event", "statistic", "then", "per", "against", "bounded", "bound", "amount", "model", "state", "term":
-		field := map[string]*string{"event": &q.Event, "statistic": &q.Statistic, "then": &q.Then, "per": &q.Per, "against": &q.Against, "bounded": &q.Bounded, "bound": &q.Bound, "amount": &q.Amount, "model": &q.Model, "state": &q.State, "term": &q.Term}[key]
+	case "event", "statistic", "then", "per", "against", "bounded", "bound", "amount", "model", "state", "home", "only", "term":
+		field := map[string]*string{"event": &q.Event, "statistic": &q.Statistic, "then": &q.Then, "per": &q.Per, "against": &q.Against, "bounded": &q.Bounded, "bound": &q.Bound, "amount": &q.Amount, "model": &q.Model, "state": &q.State, "home": &q.Home, "only": &q.Only, "term": &q.Term}[key]
 		ok := *field == value
 		*field = ""
 		return ok
