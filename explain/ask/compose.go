@@ -121,6 +121,12 @@ func (c *composer) collect() bool {
 	return (len(c.concepts) > 0 || c.before) && len(c.numbers) < 2 && len(c.q.Policies) == 0 && c.q.Job == "" && c.q.Decision == 0 && c.q.Other == "" && c.q.Long == 0 && c.q.Within == 0
 }
 
+// needWords say what jobs ask for, and not what they used.
+var needWords = strings.Fields("need needs needed require requires required")
+
+// words returns the words of the question that are no operators'.
+func (c *composer) words() string { return strings.Join(lowWords(c.tokens), " ") }
+
 // says reports whether a word says something of a key.
 func (c *composer) says(key string) bool { return len(c.said[key]) > 0 }
 
@@ -144,6 +150,10 @@ func (c *composer) setMeasure() bool {
 		metrics = []string{"run"}
 	} else if used := slices.Equal(c.said["verb"], []string{"used"}); c.says("verb") && !used && !c.says("event") && q.Event == "" {
 		c.said["event"] = []string{"ran"}
+	} else if used && q.By == "model" && len(metrics) == 0 && (c.says("rank") || q.Pick != "") {
+		metrics = []string{"gpu-hours"} // "which model is used most"
+	} else if used && containsAnyWord(c.words(), needWords) && !c.says("gpus") && q.Bounded != "gpus" && len(metrics) == 0 {
+		return false // needed what
 	} else if used && len(metrics) == 0 && !c.says("summary") && !c.says("many") && q.Bounded != "gpus" && (!c.says("gpus") || q.Model != "" || q.By == "model") {
 		metrics = []string{"energy"}
 	}
@@ -166,6 +176,9 @@ func (c *composer) setMeasure() bool {
 	if c.says("bygone") && slices.Equal(metrics, []string{"wait"}) && (c.says("many") || q.Pick == "share") && !c.says("statistic") && !c.says("long") && !c.says("rank") && q.Bounded == "" { // "how many jobs waited"
 		metrics, c.said["where"] = nil, append(c.said["where"], "waited")
 	}
+	if all := c.said["where"]; slices.Contains(all, "urgent") && slices.Contains(all, "standard") && q.By == "" { // the two are compared
+		q.By, c.said["where"] = "urgency", slices.DeleteFunc(all, func(w string) bool { return w == "urgent" || w == "standard" })
+	}
 	if slices.Contains(c.said["where"], "away") { // the phrase holds "home"
 		c.said["where"] = slices.DeleteFunc(c.said["where"], func(w string) bool { return w == "at-home" })
 	}
@@ -173,7 +186,8 @@ func (c *composer) setMeasure() bool {
 		return false
 	}
 	if len(metrics) > 0 || c.says("many") {
-		if q.Metric, q.Statistic = strings.Join(metrics, ""), ""; q.Number != 0 || c.says("many") {
+		resorted := c.before && len(c.tokens) > 0 && c.tokens[0].low == "by" // "by cost", of ranked jobs
+		if q.Metric, q.Statistic = strings.Join(metrics, ""), ""; !resorted && (q.Number != 0 || c.says("many")) {
 			q.Pick, q.Number = c.reading.query.Pick, 0
 		}
 	}

@@ -49,6 +49,15 @@ func (t *Conversation) replaceRow(question string) string {
 	return question[:at[0]] + Query{Job: t.rows[n]}.targetWords() + question[at[1]:]
 }
 
+// rowOf returns the job of the last answer that words name.
+func (t *Conversation) rowOf(words string) protocol.JobID {
+	i := slices.IndexFunc(t.rows, func(id protocol.JobID) bool { return Query{Job: id}.targetWords() == words })
+	if i < 0 {
+		return ""
+	}
+	return t.rows[i]
+}
+
 // SetPlace sets the site that "there" means: the one that the last answer was about; "" is none.
 func (t *Conversation) SetPlace(site string) { t.place = site }
 
@@ -88,7 +97,12 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 			return q, nil, nil
 		}
 	}
-	question = t.replaceRow(question)
+	if row := t.replaceRow(question); row != question {
+		question = row
+		if words := strings.TrimPrefix(strings.TrimPrefix(strings.TrimRight(row, "?.! "), "and "), "what about "); t.last.Job == "" && words == (Query{Job: t.rowOf(words)}).targetWords() {
+			return Query{Ask: "facts", Job: t.rowOf(words)}, nil, nil
+		}
+	}
 	if text, ok := t.replaceThere(question); ok {
 		q, typos, back := t.ParseQuestion(l, text)
 		if all := strings.Fields(question); back != nil && t.last.Job != "" && strings.EqualFold(strings.Trim(all[len(all)-1], "?.,!"), "there") { // where the job is
@@ -131,6 +145,13 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 	if back.missingSlot == "SITE" && t.last.Site != "" {
 		if q, typos, again := l.ParseQuestion(question + " at site " + QuoteName(t.last.Site)); again == nil {
 			return q, typos, nil
+		}
+	}
+	for i, x := range back.offered { // all readings are about one job
+		if x.Job == "" || x.Job != back.offered[0].Job {
+			break
+		} else if i == len(back.offered)-1 && strings.Contains(strings.ToLower(question), strings.ToLower(string(x.Job))) {
+			t.target = Query{Job: x.Job}
 		}
 	}
 	return Query{}, nil, back
@@ -182,11 +203,11 @@ func (t *Conversation) inheritPlace(question string, q Query) Query {
 
 // applyShare reads "what share is that": the last sum as a part of the whole.
 func (t *Conversation) applyShare(l *Parser, question string) (Query, bool) {
-	if !strings.Contains(question, "that") || t.last.Ask == "" {
+	if t.last.Ask == "" {
 		return Query{}, false
 	}
 	r := &reading{}
-	if r.takeOperators(l, l.index.operatorTokens(question)); r.query.Pick != "share" {
+	if rest := r.takeOperators(l, l.index.operatorTokens(question)); r.query.Pick != "share" || len(rest) > 0 && !strings.Contains(question, "that") {
 		return Query{}, false
 	}
 	if ranked := t.last.Pick == "most" || t.last.Pick == "least"; ranked && t.last.By == "site" && t.place != "" {

@@ -24,6 +24,9 @@ func (t *Conversation) parseChange(l *Parser, question string) (Query, bool) {
 // goingOn are words that a question has only if it goes on from the answer before.
 var goingOn = strings.Fields("them they those these their one ones same that rest")
 
+// soleSuperlative asks for one of the groups of the answer before: "which is the highest".
+var soleSuperlative = regexp.MustCompile(`(?i)^(which|who|what)( one| site| team)? (is|was|has|had) (the )?\w+[?. ]*$`)
+
 // pluralPointer stands for the jobs of the answer before.
 var pluralPointer = regexp.MustCompile(`(?i)\b(them|those|these|ones)\b`)
 
@@ -32,8 +35,9 @@ func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 	before, ok := t.last.AsMeasure()
 	low := strings.ToLower(question)
 	i := slices.IndexFunc(changeMarkers, func(m string) bool { return strings.HasPrefix(low, m+" ") })
-	short := len(strings.Fields(question)) < 5 && !containsAnyWord(question, questionWords)
-	if !ok || before.Number != 0 && containsAnyWord(question, pluralPointers) || i < 0 && !short && !containsAnyWord(question, goingOn) || containsAnyWord(question, severalJobsWords) {
+	short := len(strings.Fields(question)) < 5 && !containsAnyWord(question, questionWords) || before.By != "" && soleSuperlative.MatchString(question)
+	only := i >= 0 && changeMarkers[i] == "only"
+	if !ok || before.Number != 0 && containsAnyWord(question, pluralPointers) || i < 0 && !short && !containsAnyWord(question, goingOn) || containsAnyWord(question, severalJobsWords) && !only {
 		return Query{}, false
 	}
 	if i >= 0 {

@@ -202,6 +202,7 @@ func (x *operatorReader) takeModel(i int) bool {
 	if x.query.Model != "" && x.query.Model != x.l.Models[k] { // two are compared
 		x.query.Model, x.query.By = "", "model"
 		x.gone[i] = true
+		x.dropWords("more less than vs versus or v compared")
 		return true
 	}
 	x.query.Model = x.l.Models[k]
@@ -295,6 +296,8 @@ func (x *operatorReader) takeQuantity(i, end int, kind string) bool {
 	case quantity != "":
 	case strings.HasPrefix(rest, "late") || strings.HasPrefix(rest, "overdue") || kind == "time" && x.hasWord([]string{"late", "overdue"}) && x.low[i] != "longer" && x.low[i] != "shorter":
 		quantity = "late"
+	case kind == "time" && (x.low[i] == "longer" || x.low[i] == "shorter") && i > 0 && slices.Contains(jobNouns[:6], x.low[i-1]) && !x.hasWord([]string{"late", "overdue"}):
+		quantity = "run" // "jobs shorter than 5 minutes"
 	case strings.HasPrefix(rest, "waiting") || strings.HasPrefix(rest, "in the queue") || strings.HasPrefix(rest, "in queue"):
 		quantity = "wait"
 		if at := slices.Index(x.low[end:], "queue"); at >= 0 {
