@@ -22,7 +22,7 @@ var fieldValues = map[string]map[string][]string{
 	"bounded": {"": {"wait", "run", "gpus", "carbon", "energy", "cost", "paid", "late"}, "pending": {"wait", "gpus"}},
 	"bound":   {"": boundNames},
 	"state":   {"": jobStates},
-	"only":    {"": {"idle"}},
+	"only":    {"": {"idle", "jobs"}},
 
 	"event": {"": measureEvents}, "statistic": {"": measureStatistics},
 }
@@ -186,6 +186,8 @@ func (q Query) checkOperators() error {
 		return fmt.Errorf("ask %s: bounded: say which quantity of each job, or split", q.Ask)
 	case q.Only != "" && (q.By == "tenant" || q.Then == "tenant" || q.Tenant+q.Bounded != "" || q.Job != "" || len(q.ExceptTenants) > 0 || q.Decision != 0 || q.Per != "" || q.Metric == "paid"):
 		return fmt.Errorf("ask %s: only %s: idle draw belongs to no tenant and no job", q.Ask, q.Only)
+	case q.Size != "" && (q.Bounded == "" || q.Bounded == "gpus" || !slices.Contains(boundNames, q.sizeBound().Bound) || q.sizeBound().Amount != normalizeAmount(q.sizeBound().Amount) || kindOfAmount(q.sizeBound().Amount) != "gpus"):
+		return fmt.Errorf("ask %s: size: say a bound of GPUs beside another bound: exactly 8 GPUs", q.Ask)
 	case q.Then != "" && (q.By == "" || q.By == q.Then):
 		return fmt.Errorf("ask %s: then: give another split in by first", q.Ask)
 	case q.Against != "" && ((q.Site == "") == (q.Tenant == "") || q.Against == q.Site || q.Against == q.Tenant):
@@ -206,6 +208,12 @@ func (q Query) checkOperators() error {
 		return fmt.Errorf("ask %s: state %s: give an instant", q.Ask, q.State)
 	}
 	return nil
+}
+
+// kindOfAmount returns what an amount measures.
+func kindOfAmount(amount string) string {
+	_, kind, _ := ParseAmount(amount)
+	return kind
 }
 
 // checkRequired returns which field is missing that the words of a question have a slot for.

@@ -123,7 +123,11 @@ func drawQuery(t *rapid.T) (q Query) {
 			q.By = rapid.SampledFrom([]string{"site", "tenant", "hour", "job", "model"}).Draw(t, "by")
 		case "where":
 			q.Where = rapid.SampledFrom([][]string{{"late"}, {"at-home", "urgent"}, {"unfinished"}}).Draw(t, "where")
-		case "then", "per", "bounded", "state", "event", "statistic":
+		case "home":
+			q.Home = "lyon"
+		case "size":
+			q.Size = rapid.SampledFrom([]string{"exactly 8 GPUs", "more 2 GPUs"}).Draw(t, "size")
+		case "then", "per", "bounded", "state", "only", "event", "statistic":
 			x.valueIn(&q).SetString(rapid.SampledFrom(valuesOf(x.name, q.Ask)).Draw(t, x.name))
 		case "bound":
 			q.Bound = rapid.SampledFrom(boundNames).Draw(t, "bound")

@@ -13,7 +13,8 @@ import (
 
 // What a measure may hold: its fields in words are these, each in one field alone.
 var (
-	measureMetrics    = strings.Fields("carbon energy cost paid wait run slack gpus gpu-hours")
+	measureMetrics    = strings.Fields("carbon energy cost paid wait run slack gpus gpu-hours arrival start end")
+	timeMetrics       = strings.Fields("arrival start end")
 	measureStatistics = strings.Fields("mean median p95 total summary")
 	measureEvents     = strings.Fields("arrived started ended ran")
 	jobConditions     = strings.Fields("late on-time urgent standard at-home away capped unfinished cpu-only at-once waited")
@@ -30,7 +31,7 @@ var sayings = map[string]string{
 	"most": "rank most", "least": "rank least", "average": "statistic mean", "median": "statistic median", "p95": "statistic p95", "total": "total", "compare": "compare", "differ": "compare", "pends": "metric wait", "waitingfor": "metric wait",
 	"late": "where late", "home": "where at-home", "away": "where away", "urgent": "where urgent", "standard": "where standard", "capped": "where capped", "unfinished": "where unfinished",
 	"missed": "missed", "deadline": "deadline", "nearly": "nearly", "summary": "summary", "SITE": "SITE", "TENANT": "TENANT", "NUM": "NUM", "WIN": "WIN", "AT": "AT", "now": "now",
-	"elsewhere": "where away", "cpuonly": "where cpu-only", "atonce": "where at-once", "bygone": "bygone", "busiest": "busiest", "how": "how", "power": "metric energy", "ontime": "where on-time",
+	"elsewhere": "where away", "cpuonly": "where cpu-only", "atonce": "where at-once", "bygone": "bygone", "dirtiest": "metric carbon", "cheapest": "metric cost", "greenest": "metric carbon", "first": "edge least", "last": "edge most", "busiest": "busiest", "how": "how", "power": "metric energy", "ontime": "where on-time",
 }
 
 // weightyWords are words that the rules may ignore and that change which jobs are meant.
@@ -107,6 +108,12 @@ func (c *composer) collect() bool {
 			if key == "" {
 				continue
 			}
+			if concept == "cheapest" || concept == "greenest" || concept == "dirtiest" {
+				c.said["best"] = []string{""}
+			}
+			if concept == "cheapest" || concept == "greenest" {
+				c.said["rank"] = append(c.said["rank"], "least")
+			}
 			if known = true; !slices.Contains(c.said[key], value) {
 				c.said[key] = append(c.said[key], value)
 			}
@@ -150,12 +157,22 @@ func (c *composer) setMeasure() bool {
 		metrics = []string{"run"}
 	} else if used := slices.Equal(c.said["verb"], []string{"used"}); c.says("verb") && !used && !c.says("event") && q.Event == "" {
 		c.said["event"] = []string{"ran"}
+	} else if used && len(metrics) == 0 && q.Model != "" && c.says("jobs") && !c.says("rank") && !c.says("statistic") && q.By == "" {
+		metrics = nil // "which jobs used A100s"
 	} else if used && q.By == "model" && len(metrics) == 0 && (c.says("rank") || q.Pick != "") {
 		metrics = []string{"gpu-hours"} // "which model is used most"
-	} else if used && containsAnyWord(c.words(), needWords) && !c.says("gpus") && q.Bounded != "gpus" && len(metrics) == 0 {
+	} else if used && containsAnyWord(c.words(), needWords) && !c.says("gpus") && q.Size == "" && q.Bounded != "gpus" && len(metrics) == 0 {
 		return false // needed what
-	} else if used && len(metrics) == 0 && !c.says("summary") && !c.says("many") && q.Bounded != "gpus" && (!c.says("gpus") || q.Model != "" || q.By == "model") {
+	} else if used && len(metrics) == 0 && !c.says("summary") && !c.says("many") && q.Bounded != "gpus" && q.Size == "" && (!c.says("gpus") || q.Model != "" || q.By == "model") {
 		metrics = []string{"energy"}
+	}
+	if c.says("edge") { // "which job ended last"
+		metric := map[string]string{"arrived": "arrival", "started": "start", "ended": "end", "": "arrival"}[strings.Join(c.said["event"], "")]
+		if metric == "" || len(metrics) > 0 || c.says("rank") || c.says("verb") || !c.says("event") && slices.Contains(c.said["edge"], "most") || !c.says("jobs") && !c.says("event") {
+			return false
+		}
+		metrics, c.said["rank"], c.said["event"] = []string{metric}, c.said["edge"], nil
+		c.said["group"] = slices.DeleteFunc(c.said["group"], func(g string) bool { return g == "hour" }) // "when did the last job end"
 	}
 	if c.says("lasting") && c.says("jobs") && len(metrics) == 0 { // "the longest job"
 		metrics = []string{"run"}
@@ -195,9 +212,7 @@ func (c *composer) setMeasure() bool {
 	set(&q.Event, "event")
 	q.Where = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(q.Where), c.said["where"]...))))
 	if c.says("size") {
-		one = one && q.Bound == "" && len(c.numbers) > 0
-		q.Bounded, q.Bound = "gpus", "exactly"
-		q.Amount = fmt.Sprintf("%d GPUs", slices.Max(append(c.numbers, 0)))
+		one = one && len(c.numbers) > 0 && q.setJobBound("gpus", "exactly", fmt.Sprintf("%d GPUs", slices.Max(append(c.numbers, 0))))
 	}
 	if c.says("total") && q.Statistic == "" && (q.Metric == "wait" || q.Metric == "run") {
 		q.Statistic = "total"
@@ -248,8 +263,8 @@ func (c *composer) setGroup() bool {
 	case len(groups) == 1:
 		return false
 	}
-	if c.says("compare") && q.By+q.Against == "" {
-		return false // with what
+	if c.says("compare") && q.By+q.Against == "" || c.says("best") && (q.By != "" || c.says("who") || !c.says("jobs") || len(c.said["group"]) > 0) {
+		return false // with what; "jobs at the greenest site"
 	}
 	if (c.says("lasting") || c.says("long")) && q.Metric != "wait" && q.Metric != "run" {
 		return false // "cost of the longest job"
@@ -347,9 +362,9 @@ func (q Query) withMeasureDefaults() Query {
 	}
 	if q.To != 0 && q.Event == "" && q.State == "" {
 		q.Event = "ended"
-		if q.Metric == "" && !slices.Contains(q.Where, "late") {
+		if q.Metric == "" && !slices.Contains(q.Where, "late") || q.Metric == "arrival" {
 			q.Event = "arrived"
-		} else if q.Metric == "wait" {
+		} else if q.Metric == "wait" || q.Metric == "start" {
 			q.Event = "started"
 		}
 	}
@@ -365,6 +380,8 @@ func (q Query) checkMeasure() error {
 		return fmt.Errorf("ask measure: where: want some of %s, in order", strings.Join(jobConditions, ", "))
 	case len(slices.Compact(slices.Clone(q.Where))) < len(q.Where):
 		return fmt.Errorf("ask measure: where: name each once")
+	case slices.Contains(timeMetrics, q.Metric) && (!ranks || q.By != ""):
+		return fmt.Errorf("ask measure: metric %s: of jobs that are ranked", q.Metric)
 	case q.Statistic == "summary" && (q.Metric+q.Pick+q.By != "" || q.At != 0):
 		return fmt.Errorf("ask measure: statistic summary: without metric, split, pick and instant")
 	case q.Statistic != "" && q.Statistic != "summary" && q.Metric == "" || q.Metric != "" && q.Statistic == "" && !(ranks && q.By == ""):

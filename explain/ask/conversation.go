@@ -120,6 +120,8 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 	}
 	if q, ok := t.composeOn(l, question); ok {
 		return q, nil, nil
+	} else if q.Ask == "two-bounds" { // one of them would be dropped
+		return Query{}, nil, unclearText("Of two bounds of each job, one has to be of its GPUs.")
 	}
 	if q, typos, ok := t.parseWithPointer(l, question); ok {
 		return q, typos, nil

@@ -16,7 +16,7 @@ func TestAFollowUpKeepsWhatItDoesNotName(t *testing.T) {
 		{{"average wait per team", "average wait by tenant"}, {"which is the highest", `measure "most mean wait by-tenant"`}, {"only urgent jobs", `measure "most mean wait urgent by-tenant"`}},
 		{{"what finished between 12 and 13", "how many jobs ran in state done from 2022-04-13T12:00:00Z to 2022-04-13T13:00:00Z"}, {"and the hour after?", "how many jobs ran in state done from 2022-04-13T13:00:00Z to 2022-04-13T14:00:00Z"}},
 		{{"train-1", ""}, {"when did it start", "when did job train-1 start and end"}},
-		{{"which jobs waited more than 2 h", "how many jobs ran with wait more than 2 h"}, {"which of them needed 4 or more gpus", ""}},
+		{{"which jobs waited more than 2 h", "how many jobs ran with wait more than 2 h"}, {"which of them needed 4 or more gpus", `measure "" with gpus at least 4 GPUs of jobs with wait more than 2 h`}, {"and more than 1 kWh", ""}},
 		{{"which jobs were late", "late jobs"}, {"which of them needed 4 or more gpus", "late jobs with gpus at least 4 GPUs"}},
 	} {
 		var talk Conversation

@@ -30,7 +30,8 @@ var soleSuperlative = regexp.MustCompile(`(?i)^(which|who|what)( one| site| team
 // pluralPointer stands for the jobs of the answer before.
 var pluralPointer = regexp.MustCompile(`(?i)\b(them|those|these|ones)\b`)
 
-// composeOn composes a question about jobs that goes on from the last with the query of that.
+// composeOn composes a question about jobs that goes on from the last with the query of that. Where that
+// would need two bounds of each job that no query has, it returns the query "two-bounds".
 func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 	before, ok := t.last.AsMeasure()
 	low := strings.ToLower(question)
@@ -49,8 +50,12 @@ func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 		return Query{}, false
 	}
 	r.concepts = append(r.concepts, r.implied...)
-	if r.query.Bounded != "" && before.Bounded != "" && r.query.Bounded != before.Bounded {
-		return Query{}, false // of two bounds, one would be dropped
+	was := before
+	if x := r.query; x.Bound != "" && before.Bounded != "" && x.Bounded != before.Bounded {
+		if x.Bounded == "" || !before.setJobBound(x.Bounded, x.Bound, x.Amount) {
+			return Query{Ask: "two-bounds"}, false
+		}
+		r.query.Bounded, r.query.Bound, r.query.Amount = "", "", ""
 	}
 	if (r.query.Site != "" || r.query.Tenant != "") && (r.concepts.hasConcept("compare") || r.concepts.hasConcept("differ")) {
 		return Query{}, false // "is that worse than oslo" compares: see applyChange
@@ -65,7 +70,7 @@ func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 	}
 	q, ok := l.composeQuery(r, before)
 	again, _, back := l.ParseQuestion(q.String())
-	return q, ok && back == nil && reflect.DeepEqual(again, q) && !reflect.DeepEqual(before, q)
+	return q, ok && back == nil && reflect.DeepEqual(again, q) && !reflect.DeepEqual(was, q)
 }
 
 // applyChange sets the fields that a few words name in the last query. It returns false if

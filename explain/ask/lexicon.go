@@ -63,7 +63,7 @@ var readerConcepts = strings.Fields("TERM JOB DEC SITE SITE2 TENANT POLICY MEASU
 // questionKinds are the marks of a question that the parser acts on.
 var questionKinds = strings.Fields("supposition of-something of-a-site about-the-rejected about-the-other")
 
-var slotNames, partNames = strings.Fields("{target} {site} {other} {and} {tenant} {number} {long} {ahead} {metric} {pick} {bill} {term} {measure}"), strings.Fields("site tenant job by then per pick number policies metric state home only bounded bound except against model time")
+var slotNames, partNames = strings.Fields("{target} {site} {other} {and} {tenant} {number} {long} {ahead} {metric} {pick} {bill} {term} {measure}"), strings.Fields("site tenant job by then per pick number policies metric state home only size bounded bound except against model time")
 
 // A lexiconReader reads a lexicon line by line.
 type lexiconReader struct {

@@ -41,6 +41,9 @@ var quantityVerbs = map[string]string{
 	"cost": "cost", "costs": "cost", "costing": "cost", "paid": "paid", "gpus": "gpus",
 }
 
+// startVerbs stand before a "within" that bounds the wait.
+var startVerbs = strings.Fields("started start starts begin began")
+
 // baseVerbs are those of them that are words of the base question, too.
 var baseVerbs = strings.Fields("waiting queued pending late overdue")
 
@@ -118,7 +121,7 @@ func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
 			r.query.Pick, r.query.By, taken = kind, value, true
 		case kind == "only" && !x.hasWord(gpuNouns):
 			r.query.Only, taken = value, true
-		case kind == "state" && i > 0 && slices.Contains(strings.Fields("not longest shortest"), x.low[i-1]):
+		case kind == "state" && i > 0 && slices.Contains(strings.Fields("not longest shortest"), x.low[i-1]) || kind == "state" && i+n < len(x.low) && slices.Contains(strings.Fields("first last"), x.low[i+n]):
 		case kind == "state" && r.query.State == "" && !x.namesA(ofAJob):
 			r.query.State, taken = value, true
 			x.dropWords("now currently") // a state without a time is that of now
@@ -246,7 +249,7 @@ func (x *operatorReader) takeExcept(i, n int) bool {
 // takeBound takes "more than 2 h" and, where it is one of each job, the words that say of what.
 func (x *operatorReader) takeBound(i, n int, bound string) bool {
 	value, kind, used := readAmount(x.low[i+n:])
-	if used == 0 || x.query.Bound != "" || i == 0 && bound == "at-most" && !x.hasWord(questionWords) {
+	if used == 0 || x.query.Bound != "" && x.query.Bounded == "" || i == 0 && bound == "at-most" && !x.hasWord(questionWords) {
 		return false // "no more than 80 kW at oslo" is a rule
 	}
 	end := i + n + used
@@ -255,7 +258,14 @@ func (x *operatorReader) takeBound(i, n int, bound string) bool {
 		!(kind == "gpus" && x.hasWord(strings.Fields("free idle available left spare")))
 	switch {
 	case ofJobs:
-		if !x.takeQuantity(i, end, kind) && x.hasWord(jobNouns) {
+		if quantity, ok := x.takeQuantity(i, end, kind); ok {
+			if x.query.setJobBound(quantity, bound, formatAmount(value, kind)) {
+				x.take(i, end)
+				x.imply("jobs", "list")
+				return true
+			}
+			return false
+		} else if x.hasWord(jobNouns) {
 			return false
 		}
 	case kind == "cost" && x.namesA(ofSite) && x.hasWord(strings.Fields("when ever hours")):
@@ -272,14 +282,16 @@ func (x *operatorReader) takeBound(i, n int, bound string) bool {
 	if kind == "carbon" && end < len(x.low) && slices.Contains(strings.Fields("co2 co2e carbon emissions"), x.low[end]) {
 		end++ // "over 1 kg CO2"
 	}
+	if x.query.Bound != "" {
+		return false
+	}
 	x.query.Bound, x.query.Amount = bound, formatAmount(value, kind)
 	x.take(i, end)
 	return true
 }
 
 // takeQuantity takes the words between jobs and their bound, and finds which quantity it is of.
-func (x *operatorReader) takeQuantity(i, end int, kind string) bool {
-	quantity := ""
+func (x *operatorReader) takeQuantity(i, end int, kind string) (quantity string, ok bool) {
 	from := i
 	for k := i - 1; k >= 0; k-- {
 		verb := quantityVerbs[x.low[k]]
@@ -293,6 +305,13 @@ func (x *operatorReader) takeQuantity(i, end int, kind string) bool {
 	case strings.HasPrefix(rest, "to start") || strings.HasPrefix(rest, "before start"):
 		quantity = "wait"
 		x.take(end, end+2)
+	case x.low[i] == "within" && i > 0 && quantity == "" && slices.Contains(startVerbs, x.low[i-1]): // "started within 5 minutes"
+		quantity, from = "wait", i-1
+		for _, tail := range []string{"of arriving", "of arrival", "of submission", "of being submitted", "after arriving", "after arrival", "after submission"} {
+			if strings.HasPrefix(rest, tail) {
+				x.take(end, end+len(strings.Fields(tail)))
+			}
+		}
 	case quantity != "":
 	case strings.HasPrefix(rest, "late") || strings.HasPrefix(rest, "overdue") || kind == "time" && x.hasWord([]string{"late", "overdue"}) && x.low[i] != "longer" && x.low[i] != "shorter":
 		quantity = "late"
@@ -312,14 +331,12 @@ func (x *operatorReader) takeQuantity(i, end int, kind string) bool {
 		}
 	}
 	if kindOfQuantity[quantity] != kind {
-		return false // two hours of what: of waiting, or of running
+		return "", false // two hours of what: of waiting, or of running
 	}
 	for k := from; k < i; k++ {
 		x.gone[k] = x.gone[k] || !slices.Contains(baseVerbs, x.low[k])
 	}
-	x.query.Bounded = quantity
-	x.imply("jobs", "list")
-	return true
+	return quantity, true
 }
 
 // homeVerbs lead to the site that a job comes from; awayWords are beside one that it may have left.

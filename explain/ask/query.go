@@ -36,6 +36,7 @@ type Query struct {
 	Bounded       string   `json:"bounded,omitempty" ask:"subject operator bounded"` // the quantity of each job that Bound is of; "": of what is listed
 	Bound         string   `json:"bound,omitempty" ask:"subject operator bound"`     // "more", "less", "at-least", "at-most"
 	Amount        string   `json:"amount,omitempty" ask:"subject operator bound"`    // than which: "2 h", "10 kWh"; see [ParseAmount]
+	Size          string   `json:"size,omitempty" ask:"subject operator size"`       // a bound of the GPUs of each job beside another bound: "exactly 8 GPUs"
 	State         string   `json:"state,omitempty" ask:"subject operator state"`     // of jobs: "running", "done", ...
 	Model         string   `json:"model,omitempty" ask:"subject operator model"`     // of GPUs
 	Where         []string `json:"where,omitempty" ask:"subject operator {measure}"` // what each job has to be; sorted
@@ -106,7 +107,8 @@ func (q Query) optionalWords(name string) string {
 		"then":     wordsIf(q.Then != "", " by ", q.Then),
 		"per":      wordsIf(q.Per != "", " per ", q.Per),
 		"home":     wordsIf(q.Home != "", " with home ", QuoteName(q.Home)),
-		"only":     wordsIf(q.Only != "", " of ", q.Only, " draw"),
+		"only":     wordsIf(q.Only == "idle", " of idle draw") + wordsIf(q.Only == "jobs", " of jobs alone"),
+		"size":     wordsIf(q.Size != "", " with gpus ", boundName(q.sizeBound().Bound), " ", q.sizeBound().Amount),
 		"state":    wordsIf(q.State != "", " in state ", q.State),
 		"model":    wordsIf(q.Model != "", " of model ", QuoteName(q.Model)),
 		"metric":   " " + q.Metric,
@@ -144,11 +146,46 @@ func (q Query) boundWords() string {
 }
 
 // BoundName words the direction of a bound: "more than", "at least".
-func (q Query) BoundName() string {
-	if q.Bound == "more" || q.Bound == "less" {
-		return q.Bound + " than"
+func (q Query) BoundName() string { return boundName(q.Bound) }
+
+func boundName(bound string) string {
+	if bound == "more" || bound == "less" {
+		return bound + " than"
 	}
-	return strings.ReplaceAll(q.Bound, "-", " ")
+	return strings.ReplaceAll(bound, "-", " ")
+}
+
+// sizeBound returns the bound of Size as one that a query has alone.
+func (q Query) sizeBound() Query {
+	bound, amount, _ := strings.Cut(q.Size, " ")
+	return Query{Bounded: "gpus", Bound: bound, Amount: amount}
+}
+
+// Bounds returns each bound of jobs of a query as that of a query that has it alone.
+func (q Query) Bounds() (all []Query) {
+	if q.Bounded != "" {
+		all = append(all, Query{Ask: q.Ask, At: q.At, Bounded: q.Bounded, Bound: q.Bound, Amount: q.Amount})
+	}
+	if q.Size != "" {
+		all = append(all, q.sizeBound())
+	}
+	return all
+}
+
+// setJobBound sets a bound of each job; of two, one is of their GPUs.
+func (q *Query) setJobBound(quantity, bound, amount string) bool {
+	switch {
+	case q.Bound == "":
+	case q.Size != "" || (q.Bounded == "gpus") == (quantity == "gpus"):
+		return false
+	case quantity == "gpus":
+		q.Size = bound + " " + amount
+		return true
+	default:
+		q.Size = q.Bound + " " + q.Amount
+	}
+	q.Bounded, q.Bound, q.Amount = quantity, bound, amount
+	return true
 }
 
 // QuoteName returns a name as a question may hold it: bare if it is one plain word.

@@ -41,7 +41,7 @@ var unmarkedContractions = map[string]string{
 	"didnt": "did not", "doesnt": "does not", "dont": "do not", "isnt": "is not", "wasnt": "was not", "werent": "were not", "arent": "are not", "hasnt": "has not", "havent": "have not",
 	"hadnt": "had not", "wont": "will not", "cant": "can not", "couldnt": "could not", "wouldnt": "would not", "shouldnt": "should not", "aint": "is not",
 	"whats": "what is", "wheres": "where is", "whos": "who is", "hows": "how is", "whens": "when is", "whys": "why is", "thats": "that is", "theres": "there is",
-	"wanna": "want to", "gonna": "going to", "gimme": "give me", "lemme": "let me", "teh": "the", "hte": "the", "adn": "and", "waht": "what", "wich": "which", "wat": "what", "taht": "that", "fomr": "from", "wud": "would", "cud": "could", "u": "you", "ur": "your", "wht": "what", "hw": "how",
+	"wanna": "want to", "gonna": "going to", "gimme": "give me", "lemme": "let me", "teh": "the", "hte": "the", "adn": "and", "waht": "what", "wich": "which", "taht": "that", "fomr": "from", "wud": "would", "cud": "could", "u": "you", "ur": "your", "wht": "what", "hw": "how",
 }
 
 // splitTokens cuts a question into words and names. A name may hold anything: the

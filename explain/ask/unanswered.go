@@ -47,6 +47,7 @@ var carriers = []carrier{
 	{"model", "the GPU model", true, keptUnlessLacking},
 	{"price", "the price", true, keptUnlessLacking},
 	{"many+jobs", "how many jobs", true, keptUnlessLacking},
+	{"lasting", "which is the longest", true, func(q Query, _, lacks bool) bool { return !lacks || q.Metric == "wait" }},
 	{"kwh", "kWh", true, func(q Query, _, _ bool) bool { return q.Metric != "cost" }},
 	{"bygone", "that it is over", true, func(q Query, _, lacks bool) bool { return !lacks || q.At != 0 }},
 }

@@ -41,7 +41,7 @@ func (l *Dataset) jobsOf(q ask.Query, event string, where ...string) []history.J
 func (l *Dataset) segmentsIn(q ask.Query) (all []history.RunSegment) {
 	for _, r := range l.allInstances() {
 		for _, s := range r.RunSegments() {
-			if s.Over && q.Only == "" && includes(q, r.Job.Tenant, s.Run.Site) && inWindow(q, s.Run.Ended) && l.withinBound(q, r) {
+			if s.Over && q.Only != "idle" && includes(q, r.Job.Tenant, s.Run.Site) && inWindow(q, s.Run.Ended) && l.withinBound(q, r) {
 				all = append(all, s)
 			}
 		}
@@ -52,7 +52,7 @@ func (l *Dataset) segmentsIn(q ask.Query) (all []history.RunSegment) {
 // countsIdle reports whether a query counts the idle draw of sites, which belongs to no tenant and
 // to no job.
 func countsIdle(q ask.Query) bool {
-	return q.Tenant == "" && len(q.ExceptTenants) == 0 && q.Bounded == "" && q.Per != "job" && q.Per != "gpu-hour"
+	return q.Tenant == "" && len(q.ExceptTenants) == 0 && q.Bounded == "" && q.Per != "job" && q.Per != "gpu-hour" && q.Only != "jobs"
 }
 
 // idleIn goes through the reports of idle draw, by site, in a query's window.
@@ -246,7 +246,7 @@ func (l *Dataset) answerBill(q ask.Query) (r Result) {
 	if q.Metric != "" {
 		r.addSentence("%s "+map[string]string{"carbon": "CO2e", "energy": "of energy", "cost": "for energy", "paid": "paid to sites for jobs"}[q.Metric]+" in all.", both.figureOf(subject, q.Metric))
 	}
-	if q.Only != "" {
+	if q.Only == "idle" {
 		r.addSentence("Idle draw beside jobs took %s, %s CO2e and %s.", both.usageParts(subject)...)
 		r.noteEstimate(idle)
 		r.addFigures(both.allFigures(subject)...)

@@ -42,12 +42,14 @@ func (l *Dataset) answerMeasure(q ask.Query) (r Result) {
 	}
 	switch {
 	case q.Number != 0:
-		r.addSentence("%s of %s, those with the %s %s first.", valueOf("run", "shown", len(jobs)), all, plainText(q.Pick), plainText(q.Metric))
+		r.addSentence("%s of %s, those with the %s %s first.", valueOf("run", "shown", len(jobs)), all, plainText(rankWord(q)), plainText(q.Metric))
 		var drawn []Figure
 		for _, rec := range jobs {
 			drawn = append(drawn, value(q.Metric, rec))
 		}
-		r.Chart = barChart("jobs", q.Metric+" of the first jobs", drawn)
+		if q.Metric != "arrival" && q.Metric != "start" && q.Metric != "end" {
+			r.Chart = barChart("jobs", q.Metric+" of the first jobs", drawn)
+		}
 	case q.Metric != "" && len(jobs) > 0 && (q.Metric == "wait" || q.Metric == "run"):
 		t := tallyOf(l, q, jobs)
 		other := func(statistic string) Figure {
@@ -92,6 +94,14 @@ func (l *Dataset) answerMeasure(q ask.Query) (r Result) {
 	return r
 }
 
+// rankWord words which jobs of a ranking come first.
+func rankWord(q ask.Query) string {
+	if slices.Contains([]string{"arrival", "start", "end"}, q.Metric) {
+		return map[string]string{"least": "earliest", "most": "latest"}[q.Pick]
+	}
+	return q.Pick
+}
+
 // assumeMeasure says what the time of a query is of, and that a sum is of jobs alone.
 func (r *Result) assumeMeasure(l *Dataset, q ask.Query) {
 	if q.At != 0 {
@@ -111,6 +121,11 @@ func describeJobs(q ask.Query) Part {
 	words = strings.NewReplacer("at-once", "started within a minute", "waited", "waited more than a minute").Replace(words)
 	if q.Home != "" {
 		words = strings.TrimPrefix(words+", home "+cleanName(q.Home), ", ")
+	}
+	if all := q.Bounds(); len(all) == 2 {
+		size := all[1]
+		q.Size = ""
+		return newSentence("%s with %s", describeJobs(q), boundText(size))
 	}
 	switch {
 	case q.Bound != "" && q.Bounded == "gpus":

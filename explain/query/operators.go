@@ -85,6 +85,13 @@ func (l *Dataset) boundedQuantity(q ask.Query, r history.JobRecord) (Figure, boo
 		return valueOf(subject, "gpus", r.Job.TotalGPUMilli(), id), true
 	case "slack":
 		return Figure{subject, "slack", int64(r.Job.Deadline.Sub(lastEnd(r)) / time.Millisecond), "ms", []string{id}}, ended
+	case "arrival":
+		return valueOf(subject, "arrival", r.Job.Arrival, id), true
+	case "start":
+		first, ok := firstSegment(r)
+		return valueOf(subject, "started", first.Run.Started, id), ok
+	case "end":
+		return valueOf(subject, "ended", lastEnd(r), id), ended
 	case "gpu-hours":
 		return valueOf(subject, "gpu-hours", gpuMilliseconds(usageOf(r).held/1000), id), ended
 	}
@@ -95,11 +102,10 @@ func (l *Dataset) boundedQuantity(q ask.Query, r history.JobRecord) (Figure, boo
 
 // withinBound reports whether a query counts a job by what it bounds of each.
 func (l *Dataset) withinBound(q ask.Query, r history.JobRecord) bool {
-	if q.Bounded == "" {
-		return true
-	}
-	f, ok := l.boundedQuantity(q, r)
-	return ok && meetsBound(q, f.Value)
+	return !slices.ContainsFunc(q.Bounds(), func(b ask.Query) bool {
+		f, ok := l.boundedQuantity(b, r)
+		return !ok || !meetsBound(b, f.Value)
+	})
 }
 
 // stateAt returns how a job stood at the instant of a query; by all that is known, without one.

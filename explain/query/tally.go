@@ -181,7 +181,7 @@ func sumGroups(all map[group]*groupTally) *groupTally {
 func tallyNoun(q ask.Query) string {
 	switch q.Ask {
 	case "bill":
-		noun := strings.TrimSpace(q.Only + " " + cmp.Or(q.Metric, "cost"))
+		noun := strings.TrimSpace(strings.TrimSuffix(q.Only, "jobs") + " " + cmp.Or(q.Metric, "cost"))
 		if q.Per != "" {
 			noun += " per " + map[string]string{"job": "job", "gpu-hour": "GPU-hour", "kwh": "kWh"}[q.Per]
 		}
