@@ -19,7 +19,7 @@ var fieldValues = map[string]map[string][]string{
 	"then":    {"": {"site", "tenant", "hour"}, "measure": measureSplits},
 	"pick":    {"": {"most", "least"}, "bill": {"most", "least", "share"}, "measure": {"most", "least", "share"}, "late": {"most", "least", "share"}, "waits": {"median", "p95"}},
 	"per":     {"": {"job", "gpu-hour", "kwh"}},
-	"bounded": {"": {"wait", "run", "gpus", "carbon", "energy", "cost", "paid", "late"}, "pending": {"wait", "gpus"}},
+	"bounded": {"": {"wait", "run", "gpus", "carbon", "energy", "cost", "paid", "late", "slack"}, "pending": {"wait", "gpus"}},
 	"bound":   {"": boundNames},
 	"state":   {"": jobStates},
 	"only":    {"": {"idle", "jobs"}},
@@ -104,9 +104,9 @@ const maxNumber = 1_000_000_000_000
 func (q Query) WithDefaults() Query {
 	q.Amount = normalizeAmount(q.Amount)
 	switch q.Ask {
-	case "price", "intensity":
-		if q.To != 0 && q.Against == "" {
-			q.Ask += "-hours"
+	case "price", "cheapest", "intensity", "greenest", "dirtiest":
+		if q.To != 0 && q.Against == "" { // of a window, its hours
+			q.Ask = map[bool]string{true: "price-hours", false: "intensity-hours"}[q.Ask == "price" || q.Ask == "cheapest"]
 		}
 	case "top":
 		q.Number = cmp.Or(q.Number, 5)
@@ -202,8 +202,8 @@ func (q Query) checkOperators() error {
 		return fmt.Errorf("ask %s: except_sites and except_tenants: name each once, in order", q.Ask)
 	case q.Site != "" && len(q.ExceptSites) > 0 || q.Tenant != "" && len(q.ExceptTenants) > 0:
 		return fmt.Errorf("ask %s: except: it is about one alone", q.Ask)
-	case q.Ask == "pending" && q.To != 0:
-		return fmt.Errorf("ask pending: from and to: give an instant")
+	case q.Ask == "pending" && (q.To != 0 || q.Pick != "" && q.By == ""):
+		return fmt.Errorf("ask pending: give an instant, and a split where one is picked")
 	case q.State != "" && q.To != 0 && slices.Contains([]string{"pending", "planned", "running"}, q.State):
 		return fmt.Errorf("ask %s: state %s: give an instant", q.Ask, q.State)
 	}

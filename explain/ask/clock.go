@@ -78,6 +78,21 @@ func (w *timeWords) readBareHours(words []string) int {
 	last := func(i int) bool {
 		return i == len(words) || slices.Contains([]string{"utc", "on", "in", "this", "today", "yesterday", "tomorrow", "at", "for", "by", "per"}, words[i])
 	}
+	if len(words) > 3 && slices.Contains(rangeStarters, words[0]) { // "between noon and 3"
+		from, n := readClock(words[1:])
+		if words[1] == "noon" || words[1] == "midday" {
+			from, n = 12*time.Hour, 1
+		}
+		if end := 2 + n; n > 0 && end < len(words) && slices.Contains(hourJoiners, words[end-1]) {
+			if to, ok := bare(end); ok && last(end+1) {
+				if to < from && to <= 12*time.Hour {
+					to += 12 * time.Hour
+				}
+				w.instants = append(w.instants, instant{clock: from}, instant{clock: to})
+				return end + 1
+			}
+		}
+	}
 	h, ok := bare(1)
 	switch {
 	case !ok:

@@ -31,7 +31,7 @@ var sayings = map[string]string{
 	"most": "rank most", "least": "rank least", "average": "statistic mean", "median": "statistic median", "p95": "statistic p95", "total": "total", "compare": "compare", "differ": "compare", "pends": "metric wait", "waitingfor": "metric wait",
 	"late": "where late", "home": "where at-home", "away": "where away", "urgent": "where urgent", "standard": "where standard", "capped": "where capped", "unfinished": "where unfinished",
 	"missed": "missed", "deadline": "deadline", "nearly": "nearly", "summary": "summary", "SITE": "SITE", "TENANT": "TENANT", "NUM": "NUM", "WIN": "WIN", "AT": "AT", "now": "now",
-	"elsewhere": "where away", "cpuonly": "where cpu-only", "atonce": "where at-once", "bygone": "bygone", "dirtiest": "metric carbon", "cheapest": "metric cost", "greenest": "metric carbon", "first": "edge least", "last": "edge most", "busiest": "busiest", "how": "how", "power": "metric energy", "ontime": "where on-time",
+	"owner": "group tenant", "elsewhere": "where away", "cpuonly": "where cpu-only", "atonce": "where at-once", "bygone": "bygone", "dirtiest": "metric carbon", "cheapest": "metric cost", "greenest": "metric carbon", "first": "edge least", "last": "edge most", "busiest": "busiest", "how": "how", "power": "metric energy", "ontime": "where on-time",
 }
 
 // weightyWords are words that the rules may ignore and that change which jobs are meant.
@@ -105,6 +105,12 @@ func (c *composer) collect() bool {
 		})
 		for _, concept := range word {
 			key, value, _ := strings.Cut(sayings[concept], " ")
+			if concept == "emit" && containsAnyWord(c.words(), originWords) { // "who do they belong to", "where do they come from"
+				if known = slices.Contains(word, "owner"); !known {
+					return false
+				}
+				continue
+			}
 			if key == "" {
 				continue
 			}
@@ -127,6 +133,15 @@ func (c *composer) collect() bool {
 	}
 	return (len(c.concepts) > 0 || c.before) && len(c.numbers) < 2 && len(c.q.Policies) == 0 && c.q.Job == "" && c.q.Decision == 0 && c.q.Other == "" && c.q.Long == 0 && c.q.Within == 0
 }
+
+// originWords say whose jobs are, where they may also say who emits.
+var originWords = strings.Fields("belong belongs come comes came")
+
+// placeAdverbs say how often jobs run at a place, and nothing of how long. sizeWords rank jobs by their GPUs.
+var (
+	placeAdverbs = strings.Fields("usually normally generally mostly typically")
+	sizeWords    = strings.Fields("biggest largest smallest")
+)
 
 // needWords say what jobs ask for, and not what they used.
 var needWords = strings.Fields("need needs needed require requires required")
@@ -153,6 +168,9 @@ func (c *composer) setMeasure() bool {
 	if len(metrics) > 0 { // "what goes on its account"
 		c.said["verb"] = slices.DeleteFunc(c.said["verb"], func(v string) bool { return v == "place" })
 	}
+	if c.says("verb") && slices.Equal(c.said["group"], []string{"site"}) && containsAnyWord(c.words(), placeAdverbs) && len(metrics) == 0 {
+		c.said["statistic"] = nil // "where do they usually run"
+	}
 	if c.says("verb") && slices.Contains(c.said["verb"], "run") && (c.says("long") || c.says("statistic") || c.says("lasting")) && len(metrics) == 0 {
 		metrics = []string{"run"}
 	} else if used := slices.Equal(c.said["verb"], []string{"used"}); c.says("verb") && !used && !c.says("event") && q.Event == "" {
@@ -173,6 +191,15 @@ func (c *composer) setMeasure() bool {
 		}
 		metrics, c.said["rank"], c.said["event"] = []string{metric}, c.said["edge"], nil
 		c.said["group"] = slices.DeleteFunc(c.said["group"], func(g string) bool { return g == "hour" }) // "when did the last job end"
+	}
+	if c.says("bygone") && (c.says("lasting") || c.says("long") || c.says("rank") || c.says("statistic")) && len(metrics) == 0 { // "had to wait"
+		metrics = []string{"wait"}
+	}
+	if q.Per == "job" && len(metrics) > 0 && !c.says("statistic") {
+		q.Per, c.said["statistic"] = "", []string{"mean"}
+	}
+	if c.says("rank") && len(metrics) == 0 && c.says("jobs") && !c.says("size") && !c.says("lasting") && (c.says("gpus") || containsAnyWord(c.words(), sizeWords) && !c.says("group")) {
+		metrics = []string{"gpus"} // "the biggest job", "which needed the most GPUs"
 	}
 	if c.says("lasting") && c.says("jobs") && len(metrics) == 0 { // "the longest job"
 		metrics = []string{"run"}
@@ -278,6 +305,10 @@ func (c *composer) setGroup() bool {
 			q.Number = c.numbers[0]
 		}
 		return true
+	}
+	if ranked := q.By != "" && (q.Pick == "most" || q.Pick == "least"); ranked && c.says("NUM") && len(c.numbers) == 1 {
+		q.Number = c.numbers[0] // "the top three teams"
+		return q.Then == ""
 	}
 	return !c.says("NUM") && (q.By != "hour" || q.Then == "")
 }
@@ -388,7 +419,7 @@ func (q Query) checkMeasure() error {
 		return fmt.Errorf("ask measure: statistic: of a metric, unless jobs are ranked by it")
 	case ranks && q.By == "" && (q.Metric == "" || q.Statistic != "" || q.Number == 0):
 		return fmt.Errorf("ask measure: pick: rank groups of a split, or a number of jobs by a metric")
-	case q.Number != 0 && (!ranks || q.By != ""):
+	case q.Number != 0 && !ranks:
 		return fmt.Errorf("ask measure: number: of jobs that are ranked")
 	case q.Pick == "share" && (!additive || q.Statistic == "mean"):
 		return fmt.Errorf("ask measure: pick share: of a count or a sum")

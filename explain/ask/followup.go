@@ -134,6 +134,11 @@ func applyWord(q *Query, l *Parser, word []string, r *reading) bool {
 		case "TENANT":
 			q.Tenant = r.query.Tenant
 			return true
+		case "cheapest", "greenest", "dirtiest":
+			if kin := []string{"cheapest", "greenest", "dirtiest"}; slices.Contains(kin, q.Ask) { // "and the cheapest"
+				q.Ask = c
+				return true
+			}
 		case "jobs":
 			if r.query.Job != "" {
 				return true // "and job job-7"

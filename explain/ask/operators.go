@@ -84,7 +84,7 @@ type operatorReader struct {
 func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
 	x := operatorReader{reading: r, l: l, tokens: tokens, low: lowWords(tokens), gone: make([]bool, len(tokens))}
 	for i := range tokens {
-		if name, n := operatorAt(x.low[i:]); name == "except" && x.takeExcept(i, n) {
+		if name, n := operatorAt(x.low[i:]); name == "except" && (x.takeExcept(i, n) || x.takeIdle(i+n)) {
 			x.take(i, i+n)
 		}
 	}
@@ -113,7 +113,7 @@ func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
 			if value == "kwh" && x.namesA(ofSite) && !x.hasWord([]string{"by", "each", "every"}) {
 				continue // of one site it may be its grid's
 			}
-			x.dropWords("got had")
+			x.dropWords("got had average mean typical")
 			if r.query.Per, taken = value, true; kind == "carbon" {
 				r.imply("carbon")
 			}
@@ -246,6 +246,25 @@ func (x *operatorReader) takeExcept(i, n int) bool {
 	return len(x.query.ExceptSites)+len(x.query.ExceptTenants) > before
 }
 
+// idleNouns may follow the "idle" of idle draw.
+var idleNouns = strings.Fields("draw stuff part energy power time machines nodes carbon")
+
+// takeIdle takes the idle draw that is left out.
+func (x *operatorReader) takeIdle(at int) bool {
+	for at < len(x.low) && slices.Contains([]string{"the", "any", "all"}, x.low[at]) {
+		x.gone[at], at = at+1 < len(x.low) && x.low[at+1] == "idle", at+1
+	}
+	if at >= len(x.low) || x.low[at] != "idle" {
+		return false
+	}
+	x.query.Only = "jobs"
+	x.take(at, at+1)
+	if at+1 < len(x.low) && slices.Contains(idleNouns, x.low[at+1]) {
+		x.take(at+1, at+2)
+	}
+	return true
+}
+
 // takeBound takes "more than 2 h" and, where it is one of each job, the words that say of what.
 func (x *operatorReader) takeBound(i, n int, bound string) bool {
 	value, kind, used := readAmount(x.low[i+n:])
@@ -312,6 +331,9 @@ func (x *operatorReader) takeQuantity(i, end int, kind string) (quantity string,
 				x.take(end, end+len(strings.Fields(tail)))
 			}
 		}
+	case strings.HasPrefix(rest, "to spare") || strings.HasPrefix(rest, "of slack") || strings.HasPrefix(rest, "of margin"):
+		quantity = "slack"
+		x.take(end, end+2)
 	case quantity != "":
 	case strings.HasPrefix(rest, "late") || strings.HasPrefix(rest, "overdue") || kind == "time" && x.hasWord([]string{"late", "overdue"}) && x.low[i] != "longer" && x.low[i] != "shorter":
 		quantity = "late"
@@ -341,7 +363,7 @@ func (x *operatorReader) takeQuantity(i, end int, kind string) (quantity string,
 
 // homeVerbs lead to the site that a job comes from; awayWords are beside one that it may have left.
 var (
-	homeVerbs = strings.Fields("came come comes coming submitted originated originating originate")
+	homeVerbs = strings.Fields("came come comes coming submitted originated originating originate belong belongs belonging")
 	awayWords = strings.Fields("where elsewhere away leave leaves other another stay stayed home abroad")
 )
 
@@ -367,7 +389,7 @@ func (x *operatorReader) takeHome() {
 			after++
 		}
 		of := i
-		for in(of-1, "the", "site", "at", "in", "is", "of", "from", "was") {
+		for in(of-1, "the", "site", "at", "in", "is", "of", "from", "was", "to") {
 			of--
 		}
 		moved := sites > 1 || x.hasWord(awayWords)
@@ -378,7 +400,7 @@ func (x *operatorReader) takeHome() {
 			}
 		case in(after, "own") && in(after+1, jobNouns[:6]...):
 			to = after + 1
-		case of < i && x.hasWord(jobNouns[:6]) && in(of-1, homeVerbs...) && (in(of, "from") || x.low[of-1] == "submitted" && in(of, "at")):
+		case of < i && x.hasWord(jobNouns[:6]) && in(of-1, homeVerbs...) && (in(of, "from") || x.low[of-1] == "submitted" && in(of, "at") || strings.HasPrefix(x.low[of-1], "belong") && in(of, "to")):
 			if from = of - 1; in(from-1, "that", "which", "were") {
 				from--
 			}

@@ -15,7 +15,7 @@ import (
 const mostListed = 20
 
 // boundedNoun words the quantities of jobs that are bounded.
-var boundedNoun = map[string]string{"wait": "a wait", "run": "a run", "late": "a lateness", "gpus": "a number", "carbon": "carbon", "energy": "energy", "cost": "a cost of energy", "paid": "a payment"}
+var boundedNoun = map[string]string{"wait": "a wait", "run": "a run", "late": "a lateness", "slack": "a slack", "gpus": "a number", "carbon": "carbon", "energy": "energy", "cost": "a cost of energy", "paid": "a payment"}
 
 // pendingJobs returns the jobs that a query is about and that had arrived and not started.
 func (l *Dataset) pendingJobs(q ask.Query, at protocol.Time) []history.JobRecord {

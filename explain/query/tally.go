@@ -331,6 +331,9 @@ func (r *Result) listGroups(q ask.Query, all map[group]*groupTally, sum *groupTa
 	if bounded {
 		keys = slices.DeleteFunc(keys, func(k group) bool { return !meetsBound(q, figure(k).Value) })
 	}
+	if q.Number != 0 {
+		keys = keys[:min(len(keys), int(min(q.Number, mostGroups)))]
+	}
 	measured := q.Ask == "measure" && q.Metric != ""
 	columns, share, adds := []string{tallyNoun(q)}, "share", q.Per == "" && (q.Statistic == "" || q.Statistic == "total")
 	if full {
