@@ -18,7 +18,7 @@ var (
 	measureStatistics = strings.Fields("mean median p95 total summary")
 	measureEvents     = strings.Fields("arrived started ended ran")
 	jobConditions     = strings.Fields("late on-time urgent standard at-home away capped unfinished cpu-only at-once waited")
-	measureSplits     = strings.Fields("site tenant hour model urgency home")
+	measureSplits     = strings.Fields("site tenant hour model urgency home gpus")
 )
 
 // sayings are what a word of a concept says of many jobs, as key and value. A noun says that

@@ -34,18 +34,22 @@ var (
 
 // quantityVerbs say which quantity of a job is bounded.
 var quantityVerbs = map[string]string{
-	"wait": "wait", "waits": "wait", "waited": "wait", "waiting": "wait", "queued": "wait", "pending": "wait",
+	"wait": "wait", "waits": "wait", "waited": "wait", "waiting": "wait", "queued": "wait", "pending": "wait", "queue": "wait",
 	"run": "run", "runs": "run", "ran": "run", "running": "run", "took": "run", "takes": "run", "take": "run", "lasted": "run", "lasts": "run",
 	"late": "late", "lateness": "late", "overdue": "late", "emitted": "carbon", "emits": "carbon", "emit": "carbon", "carbon": "carbon",
 	"used": "energy", "uses": "energy", "using": "energy", "use": "energy", "consumed": "energy", "burned": "energy", "burnt": "energy", "energy": "energy",
 	"cost": "cost", "costs": "cost", "costing": "cost", "paid": "paid", "gpus": "gpus",
 }
 
-// startVerbs stand before a "within" that bounds the wait.
-var startVerbs = strings.Fields("started start starts begin began")
+// startVerbs stand before a bound of the wait; sinceArrival may follow it, and ofSlack a bound of slack.
+var (
+	startVerbs   = strings.Fields("started start starts begin began")
+	sinceArrival = regexp.MustCompile(`^(?:of|after) (?:arriving|arrival|submission|being submitted|(?:they|it) (?:arrived|came in|were submitted|was submitted))\b`)
+	ofSlack      = regexp.MustCompile(`^(?:to spare|of slack|of margin|slack|margin)\b`)
+)
 
 // baseVerbs are those of them that are words of the base question, too.
-var baseVerbs = strings.Fields("waiting queued pending late overdue")
+var baseVerbs = strings.Fields("waiting queued queue pending late overdue")
 
 // kindOfQuantity is what the unit of a bound of each quantity measures.
 var kindOfQuantity = map[string]string{"wait": "time", "run": "time", "late": "time", "slack": "time", "carbon": "carbon", "energy": "energy", "cost": "cost", "paid": "cost", "gpus": "gpus"}
@@ -324,16 +328,12 @@ func (x *operatorReader) takeQuantity(i, end int, kind string) (quantity string,
 	case strings.HasPrefix(rest, "to start") || strings.HasPrefix(rest, "before start"):
 		quantity = "wait"
 		x.take(end, end+2)
-	case x.low[i] == "within" && i > 0 && quantity == "" && slices.Contains(startVerbs, x.low[i-1]): // "started within 5 minutes"
+	case i > 0 && quantity == "" && slices.Contains(startVerbs, x.low[i-1]) && (x.low[i] == "within" || sinceArrival.MatchString(rest)): // "started within 5 minutes"
 		quantity, from = "wait", i-1
-		for _, tail := range []string{"of arriving", "of arrival", "of submission", "of being submitted", "after arriving", "after arrival", "after submission"} {
-			if strings.HasPrefix(rest, tail) {
-				x.take(end, end+len(strings.Fields(tail)))
-			}
-		}
-	case strings.HasPrefix(rest, "to spare") || strings.HasPrefix(rest, "of slack") || strings.HasPrefix(rest, "of margin"):
+		x.take(end, end+len(strings.Fields(sinceArrival.FindString(rest))))
+	case ofSlack.MatchString(rest):
 		quantity = "slack"
-		x.take(end, end+2)
+		x.take(end, end+len(strings.Fields(ofSlack.FindString(rest))))
 	case quantity != "":
 	case strings.HasPrefix(rest, "late") || strings.HasPrefix(rest, "overdue") || kind == "time" && x.hasWord([]string{"late", "overdue"}) && x.low[i] != "longer" && x.low[i] != "shorter":
 		quantity = "late"

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -115,7 +116,7 @@ func (l *Dataset) tallyGroups(q ask.Query) map[group]*groupTally {
 		for _, r := range l.measuredJobs(q) {
 			key := groupOf(q, r.Job.Tenant, l.siteInState(q, r), l.timeOfEvent(q, r))
 			for i, by := range []string{q.By, q.Then} {
-				if name, ok := map[string]string{"model": modelOf(r), "urgency": r.Job.Urgency.String(), "home": r.Job.Home}[by]; ok {
+				if name, ok := map[string]string{"model": modelOf(r), "urgency": r.Job.Urgency.String(), "home": r.Job.Home, "gpus": format.FormatThousandths(r.Job.TotalGPUMilli())}[by]; ok {
 					key[i] = cmp.Or(name, nobody)
 				}
 			}
