@@ -184,7 +184,7 @@ func (q Query) checkOperators() error {
 		return fmt.Errorf("ask %s: amount %q: its unit is not that of what is bounded", q.Ask, format.CleanText(q.Amount))
 	case q.Bound != "" && q.Bounded == "" && q.By == "" && listed == "jobs":
 		return fmt.Errorf("ask %s: bounded: say which quantity of each job, or split", q.Ask)
-	case q.Only != "" && (q.By == "tenant" || q.Then == "tenant" || q.Tenant+q.Bounded != "" || q.Job != "" || len(q.ExceptTenants) > 0 || q.Decision != 0 || q.Per != "" || q.Metric == "paid"):
+	case q.Only != "" && (q.Job != "" || q.Decision != 0) || q.Only == "idle" && (q.By == "tenant" || q.Then == "tenant" || q.Tenant+q.Bounded != "" || len(q.ExceptTenants) > 0 || q.Per != "" || q.Metric == "paid"):
 		return fmt.Errorf("ask %s: only %s: idle draw belongs to no tenant and no job", q.Ask, q.Only)
 	case q.Size != "" && (q.Bounded == "" || q.Bounded == "gpus" || !slices.Contains(boundNames, q.sizeBound().Bound) || q.sizeBound().Amount != normalizeAmount(q.sizeBound().Amount) || kindOfAmount(q.sizeBound().Amount) != "gpus"):
 		return fmt.Errorf("ask %s: size: say a bound of GPUs beside another bound: exactly 8 GPUs", q.Ask)

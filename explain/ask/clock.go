@@ -69,9 +69,6 @@ func (w *timeWords) readBareHours(words []string) int {
 			return 0, false
 		}
 		text := strings.TrimSuffix(words[i], "h")
-		if !isNumber(text) {
-			return 0, false
-		}
 		n, ok := parseNumber(text)
 		return time.Duration(n) * time.Hour, ok && n <= 24
 	}
@@ -82,6 +79,8 @@ func (w *timeWords) readBareHours(words []string) int {
 		from, n := readClock(words[1:])
 		if words[1] == "noon" || words[1] == "midday" {
 			from, n = 12*time.Hour, 1
+		} else if words[1] == "midnight" {
+			from, n = 0, 1
 		}
 		if end := 2 + n; n > 0 && end < len(words) && slices.Contains(hourJoiners, words[end-1]) {
 			if to, ok := bare(end); ok && last(end+1) {

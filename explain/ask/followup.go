@@ -27,6 +27,9 @@ var goingOn = strings.Fields("them they those these their one ones same that res
 // soleSuperlative asks for one of the groups of the answer before: "which is the highest".
 var soleSuperlative = regexp.MustCompile(`(?i)^(which|who|what)( one| site| team)? (is|was|has|had) (the )?\w+[?. ]*$`)
 
+// soleSplit asks for the groups of the answer before: "at which sites".
+var soleSplit = regexp.MustCompile(`(?i)^(and )?(at|on|in|for|from|by|of) (which|what) (sites?|teams?|tenants?)[?. ]*$`)
+
 // pluralPointer stands for the jobs of the answer before.
 var pluralPointer = regexp.MustCompile(`(?i)\b(them|those|these|ones)\b`)
 
@@ -36,12 +39,14 @@ func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 	before, ok := t.last.AsMeasure()
 	low := strings.ToLower(question)
 	i := slices.IndexFunc(changeMarkers, func(m string) bool { return strings.HasPrefix(low, m+" ") })
-	short := len(strings.Fields(question)) < 5 && !containsAnyWord(question, questionWords) || before.By != "" && soleSuperlative.MatchString(question)
+	short := len(strings.Fields(question)) < 5 && !containsAnyWord(question, questionWords) || before.By != "" && soleSuperlative.MatchString(question) || soleSplit.MatchString(question)
 	only := i >= 0 && changeMarkers[i] == "only"
 	if !ok || before.Number != 0 && containsAnyWord(question, pluralPointers) || i < 0 && !short && !containsAnyWord(question, goingOn) || containsAnyWord(question, severalJobsWords) && !only {
 		return Query{}, false
 	}
-	if i >= 0 {
+	if m := soleSplit.FindStringSubmatch(question); m != nil {
+		question = "which " + m[4]
+	} else if i >= 0 {
 		question = question[len(changeMarkers[i])+1:]
 	}
 	r := &reading{operators: true}

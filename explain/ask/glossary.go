@@ -60,7 +60,8 @@ func Definition(term string) (name, text, elsewhere string, ok bool) {
 var definitionForms = []*regexp.Regexp{
 	regexp.MustCompile(`^(?:please )?(?:define|definition of|meaning of|the meaning of|what is the meaning of|what is the definition of|what is meant by|what is meant with|what do you mean by|what do you call|explain the (?:word|term)|what is the (?:word|term))(?: an?| the)? (.+)$`),
 	regexp.MustCompile(`^what (?:does|do)(?: an?| the)?(?: word| term)? (.+?) (?:mean|stand for)$`),
-	regexp.MustCompile(`^(?:explain )?what (.+?) means$`),
+	regexp.MustCompile(`^(?:explain |tell me )?what (.+?) means$`),
+	regexp.MustCompile(`^(?:explain|tell me) what(?: an?| the)? (.+?) is$`),
 	regexp.MustCompile(`^(?:and )?(?:what is|what are)(?: an?)? (.+)$`),
 	regexp.MustCompile(`^what exactly is(?: an?)? (.+)$`),
 }

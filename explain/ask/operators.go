@@ -56,7 +56,7 @@ var kindOfQuantity = map[string]string{"wait": "time", "run": "time", "late": "t
 
 var (
 	moneyBefore = regexp.MustCompile(`[$€] ?([0-9][0-9.,]*[0-9]|[0-9])`)
-	orMore      = regexp.MustCompile(`(?i)\b([0-9][0-9.]*(?: ?[a-z]+)?) or (more|over|longer)\b`)
+	orMore      = regexp.MustCompile(`(?i)\b([0-9][0-9.]*(?: ?[a-z]+)?|one|two|three|four|five|six|eight|ten) or (more|over|longer)\b`)
 	orLess      = regexp.MustCompile(`(?i)\b([0-9][0-9.]*(?: ?[a-z]+)?) or (less|fewer|under|shorter)\b`)
 	thousands   = regexp.MustCompile(`([0-9]),([0-9]{3})\b`)
 )
@@ -118,6 +118,10 @@ func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
 				continue // of one site it may be its grid's
 			}
 			x.dropWords("got had average mean typical")
+			if value == "gpu-hour" && x.hasWord([]string{"price"}) { // it is no price of the grid
+				x.dropWords("price")
+				r.imply("cost")
+			}
 			if r.query.Per, taken = value, true; kind == "carbon" {
 				r.imply("carbon")
 			}
@@ -356,7 +360,8 @@ func (x *operatorReader) takeQuantity(i, end int, kind string) (quantity string,
 		return "", false // two hours of what: of waiting, or of running
 	}
 	for k := from; k < i; k++ {
-		x.gone[k] = x.gone[k] || !slices.Contains(baseVerbs, x.low[k])
+		queued := x.low[k] == "queued" && !slices.Contains(strings.Fields("is are were was be been"), x.low[k-1]) // "jobs that queued for 2 h"
+		x.gone[k] = x.gone[k] || queued || !slices.Contains(baseVerbs, x.low[k])
 	}
 	return quantity, true
 }

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -221,6 +222,9 @@ func (l *Parser) dayOf(year, month, day int, yearGiven bool) time.Time {
 // maxForecastAhead is how far past the record a day without a year is looked for.
 const maxForecastAhead = 30 * 24 * time.Hour
 
+// ordinalDay is a day of a month.
+var ordinalDay = regexp.MustCompile(`^[0-3]?[0-9](?:st|nd|rd|th)$`)
+
 // readDate reads a day: "11 march", "march 11 2026", "wednesday".
 func (w *timeWords) readDate(l *Parser, words []string) int {
 	year, yearGiven := l.Today.StdTime().Year(), false
@@ -248,6 +252,9 @@ func (w *timeWords) readDate(l *Parser, words []string) int {
 		if dayOf(monthNumber(words[1]), words[0]) || dayOf(monthNumber(words[0]), words[1]) {
 			return used
 		}
+	}
+	if len(words) > 2 && words[0] == "on" && words[1] == "the" && ordinalDay.MatchString(words[2]) && dayOf(int(l.Today.StdTime().Month()), words[2]) { // "on the 11th"
+		return 3
 	}
 	if len(words) > 1 && words[0] == "next" {
 		for n := 1; n <= 7; n++ {
