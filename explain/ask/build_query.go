@@ -90,7 +90,8 @@ func (r *reading) asksPayment() bool {
 			costs++
 		}
 	}
-	return costs == 1 && (slices.Contains(payVerbs, r.verb) || slices.Contains(earnVerbs, r.next))
+	toSites := r.query.Site == "" && slices.ContainsFunc(r.tokens, func(t token) bool { return slices.Contains(payVerbs, t.low) }) && (r.concepts.hasConcept("bysite") || r.query.By == "site")
+	return costs == 1 && (toSites || slices.Contains(payVerbs, r.verb) || slices.Contains(earnVerbs, r.next))
 }
 
 var (

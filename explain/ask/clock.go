@@ -73,7 +73,7 @@ func (w *timeWords) readBareHours(words []string) int {
 		return time.Duration(n) * time.Hour, ok && n <= 24
 	}
 	last := func(i int) bool {
-		return i == len(words) || slices.Contains([]string{"utc", "on", "in", "this", "today", "yesterday", "tomorrow", "at", "for", "by", "per"}, words[i])
+		return i == len(words) || slices.Contains([]string{"utc", "on", "in", "this", "today", "yesterday", "tomorrow", "at", "for", "by", "per", "were", "was", "did", "ran"}, words[i])
 	}
 	if len(words) > 3 && slices.Contains(rangeStarters, words[0]) { // "between noon and 3"
 		from, n := readClock(words[1:])

@@ -250,6 +250,9 @@ func (c *composer) setMeasure() bool {
 	if q.Bound != "" && q.Bounded == "" {
 		return false
 	}
+	if q.Model != "" && c.says("gpus") && c.says("many") && !c.says("jobs") && !c.says("verb") && !c.says("metric") {
+		return false // "how many H100s are there"
+	}
 	if c.says("gpus") && q.Metric == "" && !c.says("size") && q.Model == "" && q.Bounded != "gpus" {
 		return false // how many GPUs: had, wanted or free
 	}

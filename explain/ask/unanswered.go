@@ -32,7 +32,7 @@ var carriers = []carrier{
 	{"p95", "the 95th percentile", false, func(q Query, _, _ bool) bool { return q.Pick == "p95" }},
 	{"average", "the average", false, func(q Query, holds, _ bool) bool { return holds && q.Pick == "" }},
 	{"NUM", "the number", false, func(q Query, holds, _ bool) bool { return q.Number != 0 || holds }}, // carbon may be free
-	{"DUR", "the length of time", false, func(q Query, _, _ bool) bool { return q.Long != 0 || q.Within != 0 }},
+	{"DUR", "the length of time", false, func(q Query, holds, _ bool) bool { return q.Long != 0 || q.Within != 0 || holds }},
 	{"AT", "the time", false, func(q Query, _, _ bool) bool { return takesTime(q) && (q.Ask != "jobs" || q.State != "") }},
 	{"WIN", "the time", false, func(q Query, _, _ bool) bool { return takesTime(q) }},
 	{"SITE", "the site", false, func(q Query, holds, _ bool) bool { return q.Site != "" || holds }},
