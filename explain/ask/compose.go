@@ -195,7 +195,10 @@ func (c *composer) setMeasure() bool {
 	if c.says("bygone") && (c.says("lasting") || c.says("long") || c.says("rank") || c.says("statistic")) && len(metrics) == 0 { // "had to wait"
 		metrics = []string{"wait"}
 	}
-	if q.Per == "job" && len(metrics) > 0 && !c.says("statistic") {
+	if c.says("gpus") && c.says("statistic") && len(metrics) == 0 && !c.says("size") && q.Model == "" {
+		metrics = []string{"gpus"} // "average number of GPUs per job"
+	}
+	if q.Per == "job" && len(metrics) > 0 && (!c.says("statistic") || slices.Equal(c.said["statistic"], []string{"mean"})) {
 		q.Per, c.said["statistic"] = "", []string{"mean"}
 	}
 	if c.says("rank") && len(metrics) == 0 && c.says("jobs") && !c.says("size") && !c.says("lasting") && (c.says("gpus") || containsAnyWord(c.words(), sizeWords) && !c.says("group")) {

@@ -30,6 +30,9 @@ var soleSuperlative = regexp.MustCompile(`(?i)^(which|who|what)( one| site| team
 // soleSplit asks for the groups of the answer before: "at which sites".
 var soleSplit = regexp.MustCompile(`(?i)^(and )?(at|on|in|for|from|by|of) (which|what) (sites?|teams?|tenants?)[?. ]*$`)
 
+// countOfThem counts some of the jobs of the answer before: "how many are from team-c".
+var countOfThem = regexp.MustCompile(`(?i)^(and )?how many (are|were) (from|at|of|by|in|on) `)
+
 // pluralPointer stands for the jobs of the answer before.
 var pluralPointer = regexp.MustCompile(`(?i)\b(them|those|these|ones)\b`)
 
@@ -39,7 +42,7 @@ func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 	before, ok := t.last.AsMeasure()
 	low := strings.ToLower(question)
 	i := slices.IndexFunc(changeMarkers, func(m string) bool { return strings.HasPrefix(low, m+" ") })
-	short := len(strings.Fields(question)) < 5 && !containsAnyWord(question, questionWords) || before.By != "" && soleSuperlative.MatchString(question) || soleSplit.MatchString(question)
+	short := len(strings.Fields(question)) < 5 && !containsAnyWord(question, questionWords) || before.By != "" && soleSuperlative.MatchString(question) || soleSplit.MatchString(question) || countOfThem.MatchString(question)
 	only := i >= 0 && changeMarkers[i] == "only"
 	if !ok || before.Number != 0 && containsAnyWord(question, pluralPointers) || i < 0 && !short && !containsAnyWord(question, goingOn) || containsAnyWord(question, severalJobsWords) && !only {
 		return Query{}, false
@@ -139,6 +142,10 @@ func applyWord(q *Query, l *Parser, word []string, r *reading) bool {
 		case "TENANT":
 			q.Tenant = r.query.Tenant
 			return true
+		case "under":
+			if q.Ask == "policies" {
+				return true // "and under home-fifo"
+			}
 		case "cheapest", "greenest", "dirtiest":
 			if kin := []string{"cheapest", "greenest", "dirtiest"}; slices.Contains(kin, q.Ask) { // "and the cheapest"
 				q.Ask = c
