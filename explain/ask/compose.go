@@ -192,20 +192,9 @@ func (c *composer) setMeasure() bool {
 		metrics, c.said["rank"], c.said["event"] = []string{metric}, c.said["edge"], nil
 		c.said["group"] = slices.DeleteFunc(c.said["group"], func(g string) bool { return g == "hour" }) // "when did the last job end"
 	}
-	if c.says("bygone") && (c.says("lasting") || c.says("long") || c.says("rank") || c.says("statistic")) && len(metrics) == 0 { // "had to wait"
-		metrics = []string{"wait"}
-	}
-	if c.says("gpus") && c.says("statistic") && len(metrics) == 0 && !c.says("size") && q.Model == "" {
-		metrics = []string{"gpus"} // "average number of GPUs per job"
-	}
-	if q.Per == "job" && len(metrics) > 0 && (!c.says("statistic") || slices.Equal(c.said["statistic"], []string{"mean"})) {
-		q.Per, c.said["statistic"] = "", []string{"mean"}
-	}
-	if c.says("rank") && len(metrics) == 0 && c.says("jobs") && !c.says("size") && !c.says("lasting") && (c.says("gpus") || containsAnyWord(c.words(), sizeWords) && !c.says("group")) {
-		metrics = []string{"gpus"} // "the biggest job", "which needed the most GPUs"
-	}
-	if c.says("lasting") && c.says("jobs") && len(metrics) == 0 { // "the longest job"
-		metrics = []string{"run"}
+	metrics, ok := c.impliedMetrics(metrics)
+	if !ok {
+		return false
 	}
 	if slices.Contains(metrics, "energy") && slices.Contains(metrics, "cost") || slices.Contains(metrics, "carbon") && slices.Contains(metrics, "energy") {
 		return false
@@ -266,6 +255,28 @@ func (c *composer) setMeasure() bool {
 		return false // "which jobs waited"
 	}
 	return one
+}
+
+// impliedMetrics returns the metrics of words that name none, such as "the longest job"; false if what
+// they rank is not known.
+func (c *composer) impliedMetrics(metrics []string) ([]string, bool) {
+	q := &c.q
+	if c.says("bygone") && (c.says("lasting") || c.says("long") || c.says("rank") || c.says("statistic")) && len(metrics) == 0 { // "had to wait"
+		metrics = []string{"wait"}
+	}
+	if c.says("gpus") && c.says("statistic") && len(metrics) == 0 && !c.says("size") && q.Model == "" {
+		metrics = []string{"gpus"} // "average number of GPUs per job"
+	}
+	if q.Per == "job" && len(metrics) > 0 && (!c.says("statistic") || slices.Equal(c.said["statistic"], []string{"mean"})) {
+		q.Per, c.said["statistic"] = "", []string{"mean"}
+	}
+	if c.says("rank") && len(metrics) == 0 && c.says("jobs") && !c.says("size") && !c.says("lasting") && (c.says("gpus") || containsAnyWord(c.words(), sizeWords) && !c.says("group")) {
+		metrics = []string{"gpus"} // "the biggest job", "which needed the most GPUs"
+	}
+	if c.says("lasting") && c.says("jobs") && len(metrics) == 0 { // "the longest job"
+		metrics = []string{"run"}
+	}
+	return metrics, true
 }
 
 // setGroup sets the split, and what is ranked.
