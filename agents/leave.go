@@ -61,8 +61,8 @@ func (a *Agent) nextLeave() protocol.Time {
 	if !a.leaveNoted {
 		return 1
 	}
-	for _, l := range a.running {
-		if a.rankOf(&l.launch.Job) != 0 && l.confirmed && l.preempt == nil {
+	for _, id := range slices.Sorted(maps.Keys(a.running)) {
+		if l := a.running[id]; a.rankOf(&l.launch.Job) != 0 && l.confirmed && l.preempt == nil {
 			return at
 		}
 	}

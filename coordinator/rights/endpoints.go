@@ -51,7 +51,7 @@ func Endpoints() []Endpoint {
 		{"GET /v1/whoami", AllRoles(), nil},
 		{"GET /v1/login", nil, nil},
 		{"GET /v1/openapi.json", nil, nil},
-		{"GET /v1/record", readers, nil},
+		{"GET /v1/record", join(submitters, readers), submitters},
 		{"GET /v1/proof", AllRoles(), join(submitters, []Role{SiteOperator})},
 		{"GET /metrics", readers, nil},
 		{"GET /healthz", nil, nil},

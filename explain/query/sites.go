@@ -367,7 +367,7 @@ func (l *Dataset) answerUtilization(q ask.Query) (r Result) {
 		return r
 	}
 	subject := subjectOf(q)
-	r.addSentence("Jobs held %s of the GPU time that there was: %s of %s GPU-hours.", asPercent(valueOf(subject, "utilization", share(all))),
+	r.addSentence("Jobs held %s of the GPU time that there was: %s GPU-hours of %s GPU-hours.", asPercent(valueOf(subject, "utilization", share(all))),
 		valueOf(subject, "held", gpuMilliseconds(all.held/1000)), valueOf(subject, "there", gpuMilliseconds(all.present/1000)))
 	return r
 }

@@ -16,10 +16,10 @@ var names = strings.Fields(`
 	adversary advisor agents api archive ask bench bound brief bus capacity chart chat cluster-agent
 	clusters compare config constrained coordinator counterfactual credentials division env estimates
 	eventlog export faults faultyserver federation fgd forecast gpuaccounting import jobfile kube
-	leader learn learned llm loop mcp messages natsbus natsfloor net node nvml packing page placement
-	plane planning podenergy policy ports power printer promenergy propagation protocol queue quotas
-	report rights rotate savings scenarios seat servicefile services signals snapshot spec statement
-	submit telemetry timeline trace up wal why
+	kubetest leader learn learned llm loop mcp messages natsbus natsfloor net node notary nvml packing
+	page placement plane planning podenergy policy ports power printer promenergy proof propagation
+	protocol queue quotas report rights rotate savings scenarios seat servicefile services signals
+	snapshot spec statement submit telemetry timeline trace up verify wal why
 `)
 
 // position matches a part of an error that ends with the line of a file. What follows is about

@@ -159,7 +159,7 @@ func TestFaultsHaveTheirLine(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{"", "f.yaml: has no quotas and no priority classes"},
-		{swap(classes, "value: 100", "value: 1000000"), "f.yaml:2: priority_classes/0/value: is too large"},
+		{swap(classes, "value: 100", "value: 3000000000"), "f.yaml:2: priority_classes/0/value: is too large"},
 		{swap(classes, "name: a,", "name: b,"), "f.yaml:3: priority_classes/1/name: is b, as that of a class before"},
 		{swap(classes, "value: 0}", "value: 0, global_default: true}"), "f.yaml:7: globalDefault: is set, and b is the default already"},
 		{swap(classes, "preemptionPolicy: Never", "preemptionPolicy: Nevr"), "f.yaml:8: preemptionPolicy:"},

@@ -352,7 +352,7 @@ func matchAmount(facts []groundFact, digits, unit string, inTable bool, near []s
 	}
 	like := unitMeasures[unit]
 	if unit == "" && inTable {
-		like = slices.Concat(unitMeasures["$"], unitMeasures["kWh"], unitMeasures["kg"], unitMeasures["W"], unitMeasures[""])
+		like = slices.Concat(unitMeasures["$"], unitMeasures["kWh"], unitMeasures["kg"], unitMeasures["W"], unitMeasures["GPU-hours"], unitMeasures[""])
 	}
 	for _, m := range like {
 		slack := float64(0.5*math.Pow10(-places)*m.per) * (1 + 1e-9)
