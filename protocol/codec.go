@@ -64,6 +64,7 @@ var bodyTypesByKind = func() map[string]reflect.Type {
 	registerRow[PodGroup]()
 	registerRow[Label]()
 	registerRow[NodeTopology]()
+	registerRow[SpeedPoint]()
 	registerRow[Place]()
 	registerRow[Spread]()
 	registerRow[Hole]()

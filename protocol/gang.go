@@ -97,7 +97,7 @@ func (j *Job) LeastGPUsOnNode() int {
 // PodsOf returns j as so many pods of its component i ask for it, together: a job that is no gang.
 func (j *Job) PodsOf(i, pods int) Job {
 	c, p := &j.Pods[i], *j
-	p.Pods, p.MinPods, p.RequiredTopology, p.PreferredTopology, p.RequiredFor, p.Groups = nil, 0, "", "", 0, nil
+	p.Pods, p.MinPods, p.RequiredTopology, p.PreferredTopology, p.RequiredFor, p.Groups, p.Speed = nil, 0, "", "", 0, nil, nil
 	p.GPUs, p.Share, p.GPUMemory = pods*c.GPUs, c.Share, c.GPUMemory
 	p.CPU, p.Memory = Milli(pods)*c.CPU, MiB(pods)*c.Memory
 	return p
@@ -107,10 +107,10 @@ func (j *Job) PodsOf(i, pods int) Job {
 const noGPUShare Milli = 1
 
 // WithPods returns j as the gang of some components. One component of one pod is no gang, but a job
-// as it always was.
+// as it always was, unless it is elastic.
 func (j Job) WithPods(all []Component) Job {
 	j.Pods = all
-	if j.PodCount() == 1 && len(all) == 1 {
+	if j.PodCount() == 1 && len(all) == 1 && !j.IsElastic() {
 		return j.PodsOf(0, 1)
 	}
 	return j.withSums(all)
@@ -151,7 +151,7 @@ func (j *Job) invalidPods() string {
 		pods += c.Pods
 	}
 	switch {
-	case pods < 2:
+	case pods < 2 && !j.IsElastic():
 		return "components: one pod; describe it by gpus, cpu and memory of the job itself"
 	case pods > MaxPods:
 		return fmt.Sprintf("components: %d pods; want at most %d", pods, MaxPods)

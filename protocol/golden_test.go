@@ -33,6 +33,7 @@ var (
 		j.RequiredTopology, j.RequiredFor, j.Groups = "zone", 2*time.Hour, []PodGroup{{Component: 1, Level: "rack", Pods: 2}}
 		return j
 	}()
+	anElastic  = Job{ID: "elastic", Arrival: noon, Run: time.Hour, Deadline: noon.Add(4 * time.Hour), Speed: []SpeedPoint{{Pods: 1, Speed: 1000}, {Pods: 4, Speed: 3100}, {Pods: 8, Speed: 5200}}}.WithPods([]Component{{Role: "worker", Pods: 4, GPUs: 8, Share: 1000, CPU: 32_000, Memory: 65536}})
 	aRackGang  = func() Job { j := aGang; j.RequiredTopology = "rack"; return j }()
 	gangPlaces = []Place{{Pods: 1, Node: "n1"}, {Component: 1, Pods: 1, Node: "n1", Devices: []int{0, 1, 2, 3, 4, 5, 6, 7}}, {Component: 1, Pods: 3, Node: "n2", Devices: []int{0}}}
 	aService   = Service{ID: "chat", Tenant: "vision", Priority: 10, Wanted: 12, Min: 2, Max: 60, GPUs: 1, Share: 500, GPUMemory: 16384, CPU: 4000, Memory: 32768,
@@ -211,6 +212,7 @@ var grown = []struct {
 	{"started-domain", sent(Started{Job: "gang", Epoch: 3, Node: "n1", Places: gangPlaces, Domain: "zone-a/r1"})},
 	{"inventory-topology", sent(Inventory{Nodes: []Node{{Name: "n1", CPU: 64_000, Memory: 1 << 18}, {Name: "n2", CPU: 64_000, Memory: 1 << 18}},
 		Topology: []NodeTopology{{Node: "n2", Labels: []Label{{Key: "topology.kubernetes.io/zone", Value: "zone-a"}, {Key: "rack", Value: "r1"}}}}})},
+	{"submit-elastic", sent(Submit{Job: anElastic})},
 	{"offer-hole", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "gang", Options: []BidOption{anOption}}}, Spreads: []Spread{{Job: "gang", Places: []Place{{Pods: 3, Node: "n1"}}}},
 		Holes: []Hole{{Job: "gang", Fit: 2, From: noon.Add(time.Hour), GPUHours: 40_000, Cost: 96_000}}})},
 	{"award-places", sent(Award{Round: 9, Job: "gang", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof, Places: []Place{{Pods: 1, Node: "n1"}}})},

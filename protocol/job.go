@@ -29,6 +29,8 @@ type Job struct {
 	Pods []Component `msgpack:"pd,omitempty"`
 	// MinPods is with how many of its pods a gang may start at least; 0: with all. See minpods.go.
 	MinPods int `msgpack:"mp,omitempty" json:",omitempty"`
+	// Speed, if any, makes it elastic: its speed by number of pods, from the fewest to the most; see elastic.go.
+	Speed []SpeedPoint `msgpack:"el,omitempty" json:",omitempty"`
 	// A gang's topology wish: at most one of them, the label key of a level; see topology.go.
 	RequiredTopology  string        `msgpack:"tr,omitempty" json:",omitempty"` // all its pods go into one domain of this level, or nowhere
 	PreferredTopology string        `msgpack:"tp,omitempty" json:",omitempty"` // the same where one domain has room
@@ -87,6 +89,10 @@ func (j Job) InvalidReason() string {
 		return j.invalidPods()
 	case j.invalidMinPods() != "":
 		return j.invalidMinPods()
+	case j.IsElastic() && !j.IsGang():
+		return "components: a job without them has one pod, and no speed on several"
+	case j.invalidSpeed() != "":
+		return j.invalidSpeed()
 	case j.invalidTopology() != "":
 		return j.invalidTopology()
 	case j.invalidGroups() != "":
@@ -145,7 +151,8 @@ func (j Job) MaxWireSize() int {
 	for i := range j.Groups {
 		n += len(j.Groups[i].Level) + 32
 	}
-	return n + 288 // 26 keys with their lengths, and 15 integers
+	n += len(j.Speed) * 24
+	return n + 296 // 27 keys with their lengths, and 15 integers
 }
 
 // Bounds of a job's values. They keep sums and products of them within 64 bits.

@@ -59,14 +59,18 @@ func (j *Job) SlowedBy(x *Job) (all, fewer time.Duration) {
 	return time.Duration(j.Pods[i].Pods), time.Duration(x.Pods[i].Pods)
 }
 
-// AtPlaces returns j as it runs at some places: j itself, or with fewer pods if they are fewer.
+// AtPlaces returns j as it runs at some places: an elastic job on as many pods as they have, if these are
+// within its range, a gang that may start with fewer pods with those, and any other job as it is.
 func (j Job) AtPlaces(places []Place) Job {
-	if j.MinPods == 0 || len(places) == 0 {
-		return j
-	}
 	pods := 0
-	for _, p := range places {
-		pods += p.Pods
+	for i := range places {
+		pods += places[i].Pods
+	}
+	switch fewest, most := j.PodRange(); {
+	case len(places) == 0:
+		return j
+	case j.IsElastic() && pods >= fewest && pods <= most:
+		return j.AtPods(pods)
 	}
 	return j.WithPodCount(pods)
 }
@@ -76,6 +80,9 @@ func (j Job) AtPlaces(places []Place) Job {
 func (j *Job) invalidMinPods() string {
 	if j.MinPods == 0 {
 		return ""
+	}
+	if j.IsElastic() {
+		return "min_available: the job is elastic, and its speed says on how few pods it runs; drop min_available, or speed"
 	}
 	if !j.IsGang() {
 		return "min_available: of a job of one pod; add components, or drop it"

@@ -49,6 +49,8 @@ func (j *Job) invalidGroups() string {
 		return "topology.for: want more than 0s, and at most 720h"
 	case len(j.Groups) > maxPodGroups:
 		return fmt.Sprintf("components: %d groups; want at most %d", len(j.Groups), maxPodGroups)
+	case len(j.Groups) > 0 && j.IsElastic():
+		return "components[0].groups: the job is elastic, and not every number of its pods divides into groups; drop groups, or speed"
 	case len(j.Groups) > 0 && j.MinPods > 0:
 		return "min_available: the job has groups of pods, which start whole; drop groups, or start with all pods"
 	}

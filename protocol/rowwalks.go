@@ -206,6 +206,7 @@ func (j *Job) walkJobFields(f *fieldCursor) {
 	walkTextListField(f, "md", &j.Models)
 	walkRowListField(f, "pd", &j.Pods)
 	walkIntField(f, "mp", &j.MinPods, unlessZero)
+	walkRowListField(f, "el", &j.Speed)
 	walkTextField(f, "tr", &j.RequiredTopology, unlessZero)
 	walkTextField(f, "tp", &j.PreferredTopology, unlessZero)
 	walkIntField(f, "tf", &j.RequiredFor, unlessZero)
@@ -240,6 +241,13 @@ func (r *PodGroup) walkWire(w *wire) {
 	walkInt(&c, &r.Component)
 	walkName(&c, &r.Level)
 	walkInt(&c, &r.Pods)
+	c.skipNewerColumns()
+}
+
+func (r *SpeedPoint) walkWire(w *wire) {
+	c := w.beginRow(2)
+	walkInt(&c, &r.Pods)
+	walkInt(&c, &r.Speed)
 	c.skipNewerColumns()
 }
 

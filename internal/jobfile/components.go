@@ -24,6 +24,10 @@ type ComponentSpec struct {
 		Level string `yaml:"level"`
 		Pods  int    `yaml:"pods"`
 	} `yaml:"groups"`
+	// An elastic job's range and speed-up curve: see elastic.go.
+	Min   int         `yaml:"min"`
+	Max   int         `yaml:"max"`
+	Speed []SpeedSpec `yaml:"speed"`
 }
 
 // A TopologySpec is the wish that all pods of a job go into one domain of a level, a label key of nodes.
@@ -52,6 +56,10 @@ func (s Spec) withComponents(j protocol.Job, at func(key, format string, args ..
 		if x.given {
 			return j, at(x.key, "is given together with components: state it there, for each pod")
 		}
+	}
+	var err error
+	if j.Speed, err = s.speedCurve(at); err != nil {
+		return j, err
 	}
 	var all []protocol.Component
 	pods, named := 0, len(j.Models) > 0
@@ -93,7 +101,7 @@ func (s Spec) withComponents(j protocol.Job, at func(key, format string, args ..
 	if pods == 1 && len(j.Groups) > 0 {
 		return j, at("components/0/groups", "are of one pod: drop them")
 	}
-	if pods == 1 && s.Topology != (TopologySpec{}) {
+	if !j.IsGang() && s.Topology != (TopologySpec{}) {
 		return j, at("topology", "is that of a job of one pod, which is in one domain anyway: drop it")
 	}
 	j.RequiredTopology, j.PreferredTopology = s.Topology.Required, s.Topology.Preferred

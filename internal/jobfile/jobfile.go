@@ -62,6 +62,8 @@ type Spec struct {
 	Regions       []string `yaml:"regions"`
 	Input         float64  `yaml:"input"`
 	Image         string   `yaml:"image"`
+	Pause         string   `yaml:"pause"`
+	Checkpoint    float64  `yaml:"checkpoint"`
 	// Components make it a job of several pods: see components.go.
 	Components   []ComponentSpec `yaml:"components"`
 	Topology     TopologySpec    `yaml:"topology"`
@@ -132,7 +134,7 @@ func (s Spec) Request(at func(key, format string, args ...any) error) (o Request
 	o = Request{task: protocol.Task(s.Task), job: protocol.Job{
 		ID: protocol.JobID(s.ID), Tenant: s.Tenant, Home: s.Home, GPUs: s.GPUs, Models: s.Models,
 		Priority: s.Priority, PriorityClass: s.PriorityClass, Regions: s.Regions, Image: s.Image, CPU: protocol.Milli(math.Round(s.CPU * 1000)),
-		GPUMemory: gibToMiB(s.GPUMemory), Memory: gibToMiB(s.Memory), Input: gibToMiB(s.Input),
+		GPUMemory: gibToMiB(s.GPUMemory), Memory: gibToMiB(s.Memory), Input: gibToMiB(s.Input), State: gibToMiB(s.Checkpoint),
 	}}
 	// Whole GPUs unless the file states a share.
 	if s.GPUs > 0 {
@@ -152,6 +154,12 @@ func (s Spec) Request(at func(key, format string, args ...any) error) (o Request
 	}
 	if o.job.Run, err = time.ParseDuration(cmp.Or(s.Run, "0s")); err != nil || s.Run != "" && o.job.Run == 0 {
 		return Request{}, at("run", "is %q: want a time span such as 1h30m, or leave it out", s.Run)
+	}
+	if o.job.Pause, err = time.ParseDuration(cmp.Or(s.Pause, "0s")); err != nil || s.Pause != "" && o.job.Pause == 0 {
+		return Request{}, at("pause", "is %q: want a time span above 0 such as 2m, or leave it out", s.Pause)
+	}
+	if s.Checkpoint != 0 && s.Pause == "" {
+		return Request{}, at("checkpoint", "is the size of one, and the job is never paused: add pause, or drop it")
 	}
 	// The image groups runs for estimates of run time; a task names one if the file does not.
 	if o.job.Image == "" {
@@ -204,7 +212,7 @@ func (o Request) checkAt(now protocol.Time, at func(key, format string, args ...
 		return nil
 	}
 	field, why, _ := strings.Cut(bad, ": ")
-	return at(strings.NewReplacer("[", "/", "].", "/").Replace(field), "%s", why)
+	return at(strings.NewReplacer("[", "/", "].", "/", "]", "").Replace(field), "%s", why)
 }
 
 // JobAt returns the job as it is submitted at an instant, or what is wrong with it then: a
