@@ -58,7 +58,12 @@ func (a *Agent) bidsForCall(now protocol.Time, c protocol.CallForBids, observe f
 		expect := a.fillExpectedRun(&j)
 		observe(j)
 		p.estimated = len(expect) > 0
-		m := p.bidsForJob(j)
+		m := protocol.JobBids{}
+		if j.IsElastic() {
+			m = p.bidsForElastic(j)
+		} else {
+			m = p.bidsForJob(j)
+		}
 		m.Expect = expect
 		if a.own[j.ID].isUnsettled() {
 			m = protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.StartedAlone}}

@@ -21,7 +21,10 @@ type bidPricing struct {
 	// estimated says that the job states no run time, and has this site's estimate. Waiting and
 	// lateness are priced as the market will, which does not know the estimate.
 	estimated bool
-	lent      *lendingPlan // see lendingPlan; nil: not computed yet
+	// called is an elastic job as it was called while one of its sizes is priced: its waiting and lateness are
+	// priced as the market will, whatever its size. Else nil.
+	called *protocol.Job
+	lent   *lendingPlan // see lendingPlan; nil: not computed yet
 
 	spreads []protocol.Spread     // of the gangs so far
 	holes   []protocol.Hole       // of the gangs so far, for options that start later
@@ -158,7 +161,11 @@ func (p *bidPricing) bestOptionPerStart(j *protocol.Job, ways []capacity.RunConf
 	declared := p.asDeclared(j)
 	latest := p.now
 	if p.strategy.TemporalShift && j.MayWait() {
-		latest = min(p.weights.LatestWorthBidding(declared), p.now.Add(p.planning.Horizon))
+		asCalled := declared
+		if p.called != nil {
+			asCalled = p.called
+		}
+		latest = min(p.weights.LatestWorthBidding(asCalled), p.now.Add(p.planning.Horizon))
 	}
 	idle := p.agent.fleet.IdlePowerShare(p.now, *j, ways[0].Model)
 	for _, w := range ways {

@@ -20,13 +20,18 @@ type configPricing struct {
 	transferCarbon protocol.Milligrams   // of the transfer
 	room           *shadowPrice          // nil: capacity costs nothing
 	tariff         protocol.Microdollars // that the site charges for a GPU-hour
+	pods           int                   // of an elastic job; else 0
 }
 
 // pricingOf returns the pricing of a job in a configuration; idle is its IdlePowerShare there.
 func (p *bidPricing) pricingOf(declared *protocol.Job, w capacity.RunConfig, idle protocol.Milliwatts) configPricing {
 	n, site := p.agent.cfg.Network, p.agent.cfg.Site
+	objective, pods := declared, 0
+	if p.called != nil {
+		objective, pods = p.called, declared.PodCount()
+	}
 	return configPricing{
-		bidPricing: p, objective: p.weights.ForJob(declared), gpus: declared.TotalGPUMilli(), config: w, run: w.Run + n.transferTime(*declared, site), idle: idle,
+		bidPricing: p, objective: p.weights.ForJob(objective), pods: pods, gpus: declared.TotalGPUMilli(), config: w, run: w.Run + n.transferTime(*declared, site), idle: idle,
 		transferCost: n.transferCost(*declared, site), transferCarbon: n.transferCarbon(*declared, site),
 		room: p.shadow[w.Model], tariff: p.agent.cfg.Terms.TariffFor(declared, w.Model),
 	}
@@ -40,7 +45,7 @@ func (c *configPricing) priceStart(start protocol.Time, at *capacity.PlacementQu
 	mean := c.config.Power * protocol.Milliwatts(c.run/time.Millisecond) / protocol.Milliwatts(max(at.WakeTime+c.run, time.Millisecond)/time.Millisecond)
 	span := c.agent.curve.SpanBetween(start, finish)
 	o := &priced.BidOption
-	*o = protocol.BidOption{Start: start, Finish: finish, Model: c.config.Model, Cap: c.config.Choice.Cap, FragmentationDelta: at.FragmentationDelta, Score: at.Score, Transfer: c.transferCost, Wake: at.WakeTime, Tariff: c.tariff}
+	*o = protocol.BidOption{Start: start, Finish: finish, Model: c.config.Model, Cap: c.config.Choice.Cap, FragmentationDelta: at.FragmentationDelta, Score: at.Score, Transfer: c.transferCost, Wake: at.WakeTime, Tariff: c.tariff, Pods: c.pods}
 	o.Energy, o.Carbon, o.Money = span.CostOf(mean)
 	o.Carbon += c.transferCarbon
 	if at.WakeTime != 0 {

@@ -157,8 +157,13 @@ func (a *Agent) Restore(m protocol.Message) error {
 // restoreAccept restores an accepted job as queued; a following Launch moves it to running.
 func (a *Agent) restoreAccept(m protocol.Message, b protocol.Accept) {
 	a.epochs[b.Job] = b.Epoch
-	if _, here := a.adoptNewerAward(a.lastAward); !here && !a.own[b.Job].isUnsettled() {
-		a.queue = append(a.queue, reservation{job: a.calledJobs[b.Job].AtPlaces(a.lastAward.Places), award: a.lastAward})
+	called, known := a.calledJobs[b.Job]
+	job, own := asAwarded(called, &a.lastAward), a.own[b.Job].isUnsettled()
+	if known && !own && a.hasOtherSize(b.Job, job) {
+		a.releaseJob(m.At, b.Job)
+	}
+	if _, here := a.adoptNewerAward(a.lastAward); !here && !own {
+		a.queue = append(a.queue, reservation{job: job, award: a.lastAward})
 	}
 	a.scheduleResend(m.At, pendingAck{job: b.Job, epoch: b.Epoch, leaseEnd: a.lastAward.Lease, to: protocol.Coordinator, body: b})
 }

@@ -14,7 +14,8 @@ func (a *Agent) handleAward(now protocol.Time, m protocol.Message, w protocol.Aw
 	decline := func(c protocol.Code) []protocol.Message {
 		return a.messageTo(now, protocol.Coordinator, protocol.Decline{Job: w.Job, Epoch: w.Epoch, Why: protocol.Reason{Code: c}})
 	}
-	job, ok := a.calledJobs[w.Job]
+	called, ok := a.calledJobs[w.Job]
+	job := asAwarded(called, &w)
 	switch {
 	case w.Epoch <= a.epochs[w.Job]:
 		return decline(protocol.Superseded)
@@ -25,14 +26,17 @@ func (a *Agent) handleAward(now protocol.Time, m protocol.Message, w protocol.Aw
 	case now > w.Lease:
 		return decline(protocol.CapacityTaken)
 	}
+	if a.hasOtherSize(w.Job, job) {
+		a.releaseJob(now, w.Job)
+	}
 	if start, ok := a.adoptNewerAward(w); ok {
 		return a.acceptAward(now, m, w, start)
 	}
-	r := reservation{job: job.AtPlaces(w.Places), award: w}
+	r := reservation{job: job, award: w}
 	if !a.mayRun(now, r) {
 		return decline(protocol.RefusedByTerms)
 	}
-	a.recordCall(job)
+	a.recordCall(called)
 	if (w.Option.Start <= now || !w.MayQueue && w.Option.Start <= now.Add(earlyStartTolerance)) && a.placeJob(now, r) {
 		msgs := a.acceptAward(now, m, w, now)
 		a.recordLaunch(now, w.Job)
@@ -148,19 +152,27 @@ func (a *Agent) adoptNewerAward(w protocol.Award) (start protocol.Time, ok bool)
 		return l.started, true
 	}
 	if i := a.queueIndex(w.Job); i >= 0 {
-		if job, called := a.calledJobs[w.Job]; called && isOtherSize(job.AtPlaces(w.Places), a.queue[i].job) {
-			a.queue = slices.Delete(a.queue, i, i+1)
-			a.fleet.CancelReservation(w.Job)
-			return 0, false // it is to start with other pods: queued anew
-		}
 		a.queue[i].award = w
 		return w.Option.Start, true
 	}
 	return 0, false
 }
 
-// isOtherSize reports whether a gang is to start with another number of its pods.
-func isOtherSize(x, y protocol.Job) bool { return x.PodCount() != y.PodCount() }
+// asAwarded returns a job as it was called as it runs by an award: an elastic one, and a gang that may start
+// with fewer pods, on the pods of the award.
+func asAwarded(called protocol.Job, w *protocol.Award) protocol.Job {
+	return called.Under(&w.Option).AtPlaces(w.Places)
+}
+
+// hasOtherSize reports whether a gang is here with another number of pods than a newer award says, and has
+// not been launched.
+func (a *Agent) hasOtherSize(id protocol.JobID, awarded protocol.Job) bool {
+	if l := a.running[id]; l != nil {
+		return !l.confirmed && l.launch.Job.PodCount() != awarded.PodCount()
+	}
+	i := a.queueIndex(id)
+	return i >= 0 && a.queue[i].job.PodCount() != awarded.PodCount()
+}
 
 // placeJob gives a job its capacity, and reports whether there was any.
 func (a *Agent) placeJob(now protocol.Time, r reservation) bool {

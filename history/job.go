@@ -209,8 +209,12 @@ func (r *JobRecord) Asked() protocol.Job {
 	return r.Job
 }
 
-// setPods notes with which of its pods a gang is awarded; without places it is on sale again, with all.
+// setPods notes with which of its pods a gang is awarded; without places it is on sale again, with all. How
+// many pods an elastic job has differs by run: see JobIn.
 func (r *JobRecord) setPods(places []protocol.Place) {
+	if r.Job.IsElastic() {
+		return
+	}
 	j := r.Asked()
 	if r.Job, r.asked = j.AtPlaces(places), nil; r.Job.PodCount() != j.PodCount() {
 		r.asked = &j

@@ -72,7 +72,7 @@ func (c *clearingRound) priceOption(j protocol.Job, site string, o protocol.BidO
 	worth := c.meanShadowPrice(site, o)
 	return PricedOption{
 		BidOption: o, Terms: c.weights.ForRanking().CostOf(j, o, worth),
-		Room: protocol.GPUHoursCost(j.TotalGPUMilli(), o.Finish.Sub(o.Start), worth),
+		Room: protocol.GPUHoursCost(j.GPUsUnder(&o), o.Finish.Sub(o.Start), worth),
 	}
 }
 

@@ -247,7 +247,11 @@ func (b *History) CountJobsAt(at protocol.Time) (states map[State]int, sites map
 			continue
 		case Running:
 			use.Running++
-			use.Held += e.rec.Job.TotalGPUMilli()
+			held := e.rec.Job
+			if e.rec.Run != nil {
+				held = e.rec.JobIn(e.rec.Run)
+			}
+			use.Held += held.TotalGPUMilli()
 		case Planned:
 			use.Planned++
 		}

@@ -41,9 +41,10 @@ func (b *History) checkRoom(nodes []Node) {
 	for id, e := range b.allEntries() {
 		r := e.rec
 		for _, run := range r.allRuns() {
+			job := r.JobIn(run)
 			b.checkPods(r.Asked(), run)
 			for _, p := range run.PlacesOf() {
-				m, part := machine{run.Site, p.Node}, partAt(r.Job, p)
+				m, part := machine{run.Site, p.Node}, partAt(job, p)
 				node, ok := known[m]
 				if nodes != nil && !ok {
 					b.addProblem("no-such-node", id, m.site, "launched on %q, which the site does not have", m.name)
@@ -95,6 +96,11 @@ func partAt(j protocol.Job, p protocol.Place) protocol.Job {
 // checkPods checks that a gang was launched with all its pods, or as many as it may start with: half a gang
 // is none.
 func (b *History) checkPods(job protocol.Job, run *Run) {
+	at := job.AtPlaces(run.Places)
+	if n := run.pods(); job.IsElastic() && n > 0 && n != at.PodCount() {
+		b.addProblem("out-of-range", job.ID, run.Site, "launched with %d pods, which are out of its range", n)
+		return
+	}
 	pods := make([]int, len(job.Pods))
 	for _, p := range run.Places {
 		if p.Component < 0 || p.Component >= len(pods) || p.Pods < 1 {
@@ -103,12 +109,19 @@ func (b *History) checkPods(job protocol.Job, run *Run) {
 		}
 		pods[p.Component] += p.Pods
 	}
-	at := job.AtPlaces(run.Places)
 	for i, n := range pods {
 		if want := at.Pods[i].Pods; n != want {
 			b.addProblem("half-a-gang", job.ID, run.Site, "launched with %d of the %d pods %q", n, job.Pods[i].Pods, job.Pods[i].Role)
 		}
 	}
+}
+
+// pods returns how many pods a run has.
+func (r *Run) pods() (n int) {
+	for _, p := range r.Places {
+		n += p.Pods
+	}
+	return n
 }
 
 // checkDevices checks that a launch got as many GPUs at a place as its job asks for there, each once,

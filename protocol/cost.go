@@ -87,7 +87,12 @@ func (p *JobPricing) PriceOption(o *BidOption, by PricingBasis) (t CostBreakdown
 		leastLate = 0 // it is late only if it slips by FinishDelay
 	}
 	if o.Tariff != 0 {
-		t.Tariff = gpuTimeCost(p.size, o.Finish.Sub(o.Start), o.Tariff)
+		size := p.size
+		if o.Pods != 0 {
+			at := p.job.Under(o)
+			size = at.PricedGPUs()
+		}
+		t.Tariff = gpuTimeCost(size, o.Finish.Sub(o.Start), o.Tariff)
 	}
 	t.Delay, t.Late = p.delayAndLateCost(o.Start.Add(o.Wake), o.Finish.Add(by.FinishDelay), leastLate)
 	return t

@@ -63,12 +63,21 @@ func (j Job) AtPods(pods int) Job {
 	return j.WithPods([]Component{c})
 }
 
-// PodsOfPlaces returns how many pods some places have.
-func PodsOfPlaces(places []Place) (pods int) {
-	for i := range places {
-		pods += places[i].Pods
+// Under returns j as it runs under an option of a bid: an elastic job on the pods of the option. An option
+// without pods, or with such as are out of its range, leaves it as it is.
+func (j Job) Under(o *BidOption) Job {
+	if fewest, most := j.PodRange(); o.Pods < fewest || o.Pods > most {
+		return j
 	}
-	return pods
+	return j.AtPods(o.Pods)
+}
+
+// GPUsUnder returns the GPU capacity that j takes under an option, in thousandths of a device.
+func (j *Job) GPUsUnder(o *BidOption) Milli {
+	if o.Pods == 0 || !j.IsElastic() {
+		return j.TotalGPUMilli()
+	}
+	return Milli(o.Pods*j.Pods[0].GPUs) * j.Pods[0].Share
 }
 
 // RunLeftOn returns what is left of an elastic job's run, counted on the pods that it has, as it counts on

@@ -213,6 +213,8 @@ var grown = []struct {
 	{"inventory-topology", sent(Inventory{Nodes: []Node{{Name: "n1", CPU: 64_000, Memory: 1 << 18}, {Name: "n2", CPU: 64_000, Memory: 1 << 18}},
 		Topology: []NodeTopology{{Node: "n2", Labels: []Label{{Key: "topology.kubernetes.io/zone", Value: "zone-a"}, {Key: "rack", Value: "r1"}}}}})},
 	{"submit-elastic", sent(Submit{Job: anElastic})},
+	{"offer-elastic", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "elastic", Options: []BidOption{anOption, {Start: noon, Finish: noon.Add(time.Hour), Model: "V100", Energy: 1, Pods: 2}}}},
+		Spreads: []Spread{{Job: "elastic", Places: []Place{{Pods: 4, Node: "n1"}}}, {Job: "elastic", Option: 1, Places: []Place{{Pods: 2, Node: "n1"}}}}})},
 	{"offer-hole", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "gang", Options: []BidOption{anOption}}}, Spreads: []Spread{{Job: "gang", Places: []Place{{Pods: 3, Node: "n1"}}}},
 		Holes: []Hole{{Job: "gang", Fit: 2, From: noon.Add(time.Hour), GPUHours: 40_000, Cost: 96_000}}})},
 	{"award-places", sent(Award{Round: 9, Job: "gang", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof, Places: []Place{{Pods: 1, Node: "n1"}}})},

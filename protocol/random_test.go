@@ -29,6 +29,7 @@ func draw(t *rapid.T, v reflect.Value) {
 				draw(t, v.Field(i))
 			}
 		}
+		namePods(v)
 	case reflect.Slice:
 		n := rapid.SampledFrom([]int{0, 1, 2, 17}).Draw(t, "len")
 		if n == 0 {
@@ -38,6 +39,8 @@ func draw(t *rapid.T, v reflect.Value) {
 		for i := range n {
 			if i < 2 { // the rest stays zero, which is a case too
 				draw(t, v.Index(i))
+			} else {
+				namePods(v.Index(i))
 			}
 		}
 	case reflect.String:
@@ -48,6 +51,26 @@ func draw(t *rapid.T, v reflect.Value) {
 		v.SetUint(uint64(someInts.Draw(t, "n")))
 	default:
 		v.SetInt(someInts.Draw(t, "n"))
+	}
+}
+
+// namePods gives pods to every option in v that has none: without pods its row has no column for them, as
+// the options of testdata/v3 show.
+func namePods(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		if o, ok := v.Addr().Interface().(*BidOption); ok && o.Pods == 0 {
+			o.Pods = 1
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				namePods(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			namePods(v.Index(i))
+		}
 	}
 }
 

@@ -42,6 +42,7 @@ type (
 		NodeIdleShare      Microdollars  `name:"awake"` // its share of keeping a node awake, including carbon
 		Wake               time.Duration // from Start, while its node wakes: the job waits for so long, too
 		Tariff             Microdollars  // that the site charges for a GPU-hour, beside the energy
+		Pods               int           `json:",omitempty"` // of an elastic job: on how many; 0: on as many as the job has
 	}
 
 	// A CapacityProfile is a site's free capacity of one GPU model, by slot.

@@ -34,7 +34,11 @@ func (r *Estimate) walkWire(w *wire) {
 }
 
 func (r *BidOption) walkWire(w *wire) {
-	c := w.beginRow(13)
+	width := 13
+	if r.Pods != 0 {
+		width++ // of elastic jobs alone: the options of others keep their bytes
+	}
+	c := w.beginRow(width)
 	walkInt(&c, &r.Start)
 	walkInt(&c, &r.Finish)
 	walkName(&c, &r.Model)
@@ -48,6 +52,9 @@ func (r *BidOption) walkWire(w *wire) {
 	walkInt(&c, &r.NodeIdleShare)
 	walkInt(&c, &r.Wake)
 	walkInt(&c, &r.Tariff)
+	if !w.writing || r.Pods != 0 {
+		walkInt(&c, &r.Pods)
+	}
 	c.skipNewerColumns()
 }
 

@@ -3,7 +3,7 @@ package protocol
 const (
 	maxIntBytes    = 9   // of an encoded integer
 	maxLengthBytes = 5   // of the length of a text or a list
-	maxOptionBytes = 128 // a BidOption of twelve columns, without its model
+	maxOptionBytes = 128 // a BidOption of fourteen columns, without its model
 	maxBidsBytes   = 256 // the keys and single values of Bids, and an envelope without names
 )
 

@@ -49,7 +49,7 @@ func TestBidsAreNoLongerThanTheirBound(t *testing.T) {
 			for range rapid.IntRange(0, 8).Draw(t, "options") {
 				x := number.Draw(t, "value")
 				m.Options = append(m.Options, BidOption{struct{}{}, Time(x), Time(x), name.Draw(t, "model"), Milliwatts(x), Millijoules(x), Milligrams(x),
-					Microdollars(x), Microdollars(x), Milli(x), Milli(x), Microdollars(x), time.Duration(x), Microdollars(x)})
+					Microdollars(x), Microdollars(x), Milli(x), Milli(x), Microdollars(x), time.Duration(x), Microdollars(x), int(x)})
 			}
 			if rapid.Bool().Draw(t, "expect") {
 				m.Expect = []Estimate{{}}

@@ -274,10 +274,10 @@ func (p *problem) fitsCapacity(r *ranking, k *scoredOption, left []slotSeries, f
 	if k.now && free[k.pool] < r.gpusOf(k)-capacityTolerance {
 		return false
 	}
-	l := &left[k.pool]
+	l, gpus := &left[k.pool], r.gpusOf(k)
 	for i := int(k.a); i < p.slots && float64(i) < k.b; i++ {
 		part := min(k.b, float64(i+1)) - max(k.a, float64(i))
-		if l[i] < float64(r.gpusOf(k)*part*p.slotHours)-capacityTolerance {
+		if l[i] < float64(gpus*part*p.slotHours)-capacityTolerance {
 			return false
 		}
 	}

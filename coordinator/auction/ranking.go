@@ -14,7 +14,7 @@ type ranking struct {
 	p          *problem
 	lot        *Lot
 	gpus       float64        // that the job uses
-	fewer      []float64      // that it uses in options with fewer pods, each size once
+	fewer      []float64      // that it uses in options on other numbers of pods, each size once
 	scored     []scoredOption // the sorted part
 	candidates []*candidate   // parallel to scored; nil until candidateAt asks for one
 	all        []optionRef    // every option; the sorted ones first, then dearer ones unsorted
@@ -100,7 +100,7 @@ func (r *ranking) poolIndex(menu int, model string) int {
 	return h.pool
 }
 
-// gpuMilli returns what an option uses: what the job asks for, unless it is one with fewer pods.
+// gpuMilli returns what an option uses: what the job asks for, unless it is one on another number of pods.
 func (r *ranking) gpuMilli(x optionRef) protocol.Milli {
 	if sizes := r.lot.Bids[x.bids].GPUs; int(x.option) < len(sizes) {
 		return sizes[x.option]
@@ -176,7 +176,7 @@ func (r *ranking) newCandidate(i int) *candidate {
 	return &candidate{BidOption: &m.Options[x.option], site: m.Site, gpu: r.gpuMilli(x), cost: x.cost, pool: int(k.pool), a: k.a, b: k.b}
 }
 
-// compareByCost orders candidates by cost; ties by finish, site, model, power cap and start, never
+// compareByCost orders candidates by cost; ties by finish, site, model, power cap, start and pods, never
 // by the order of arrival.
 func (r *ranking) compareByCost(x, y optionRef) int {
 	if x.cost != y.cost {
@@ -185,7 +185,7 @@ func (r *ranking) compareByCost(x, y optionRef) int {
 	m, n := &r.lot.Bids[x.bids], &r.lot.Bids[y.bids]
 	o, q := &m.Options[x.option], &n.Options[y.option]
 	return cmp.Or(cmp.Compare(o.Finish, q.Finish), strings.Compare(m.Site, n.Site),
-		strings.Compare(o.Model, q.Model), cmp.Compare(o.Cap, q.Cap), cmp.Compare(o.Start, q.Start))
+		strings.Compare(o.Model, q.Model), cmp.Compare(o.Cap, q.Cap), cmp.Compare(o.Start, q.Start), cmp.Compare(o.Pods, q.Pods))
 }
 
 // selectCheapest moves the n cheapest options of v to its front, unsorted, together with all that

@@ -46,6 +46,15 @@ func (k *Market) invalidSpread(site string, j *protocol.Job, o *protocol.BidOpti
 	return ""
 }
 
+// awardedJob returns the job of a lot as it was awarded last: an elastic one on as many pods.
+func (l *lot) awardedJob() *protocol.Job {
+	if l.option.Pods == 0 {
+		return &l.job
+	}
+	j := l.job.Under(&l.option)
+	return &j
+}
+
 // spreadOf returns the places that a site stated for an option of a job.
 func spreadOf(all []protocol.Spread, id protocol.JobID, option int) []protocol.Place {
 	for i := range all {
@@ -86,6 +95,7 @@ func (r *round) gpusOfOptions(l *lot, site string, options []protocol.BidOption)
 // is empty if no site said so.
 func (r *round) largestSetReason(l *lot) (why protocol.Reason, said bool) {
 	most, at := -1, ""
+	fewest, _ := l.job.PodRange()
 	for _, name := range slices.Sorted(maps.Keys(r.offers)) {
 		for _, x := range r.offers[name].Largest {
 			if x.Job == l.job.ID && x.Pods > most && x.Pods >= 0 && x.Pods <= l.job.PodCount() {
@@ -97,7 +107,7 @@ func (r *round) largestSetReason(l *lot) (why protocol.Reason, said bool) {
 		return why, false
 	}
 	if level := l.job.RequiredTopology; level != "" {
-		return protocol.Reason{Code: protocol.FitsNoNode, Note: fmt.Sprintf("its %d pods fit no domain of %s, even an empty one: the largest set that would fit one is %d, at %s", l.job.PodCount(), level, most, at)}, true
+		return protocol.Reason{Code: protocol.FitsNoNode, Note: fmt.Sprintf("its %d pods fit no domain of %s, even an empty one: the largest set that would fit one is %d, at %s", fewest, level, most, at)}, true
 	}
-	return protocol.Reason{Code: protocol.FitsNoNode, Note: fmt.Sprintf("its %d pods fit no site, even an empty one: the largest set that would fit is %d, at %s", l.job.PodCount(), most, at)}, true
+	return protocol.Reason{Code: protocol.FitsNoNode, Note: fmt.Sprintf("its %d pods fit no site, even an empty one: the largest set that would fit is %d, at %s", fewest, most, at)}, true
 }

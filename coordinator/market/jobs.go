@@ -218,7 +218,7 @@ func (k *Market) closeUnpaid(now protocol.Time, m protocol.Message, l *lot, clos
 	k.counts[string(protocol.ImpossibleBid)]++
 	k.recordEvent(m)
 	k.preemptionOver(now, l)
-	k.wakeForRoom(now, auction.Pool{Site: l.site, Model: l.option.Model}, l.job.TotalGPUMilli())
+	k.wakeForRoom(now, auction.Pool{Site: l.site, Model: l.option.Model}, l.awardedJob().TotalGPUMilli())
 	why := protocol.Reason{Code: protocol.ImpossibleBid, Note: fmt.Sprintf("what %s reports of its run cannot be; nothing is paid", l.site)}
 	return append(k.rejectLot(now, l, why), k.sendAndRecord(now, m.From, closed))
 }
@@ -241,11 +241,11 @@ func (k *Market) handleUsageReport(now protocol.Time, m protocol.Message, d prot
 		k.counts[string(protocol.ImpossibleBid)]++
 		return nil
 	}
-	if !m.IsPlausible() || d.Ended > now || d.Left < 0 || d.Left > l.job.Run || d.Left > 0 && l.pause == 0 {
+	if !m.IsPlausible() || d.Ended > now || d.Left < 0 || d.Left > l.awardedJob().Run || d.Left > 0 && l.pause == 0 {
 		return k.closeUnpaid(now, m, l, closed)
 	}
 	k.recordEvent(m)
-	k.wakeForRoom(now, auction.Pool{Site: l.site, Model: l.option.Model}, l.job.TotalGPUMilli())
+	k.wakeForRoom(now, auction.Pool{Site: l.site, Model: l.option.Model}, l.awardedJob().TotalGPUMilli())
 	msgs := []protocol.Message{k.settleRun(now, l, d, protocol.Settlement{
 		Payer: l.job.Tenant, BidFor: l.bidForPart(d.Left), Late: d.Left == 0 && d.Ended > l.job.Deadline, Part: d.Left > 0,
 	})}
@@ -265,7 +265,7 @@ func (k *Market) handleUsageReport(now protocol.Time, m protocol.Message, d prot
 // from its awarded start at the earliest, whatever the site reports.
 func (l *lot) tariffCost(d protocol.UsageReport) protocol.Microdollars {
 	from := max(d.Started, l.option.Start)
-	return l.job.TariffCost(max(d.Ended.Sub(from), 0), l.option.Tariff)
+	return l.awardedJob().TariffCost(max(d.Ended.Sub(from), 0), l.option.Tariff)
 }
 
 // settleRun pays the site of a lot for what it reports of a run, and returns the Settlement, s completed.
@@ -286,7 +286,7 @@ func (k *Market) settleRun(now protocol.Time, l *lot, d protocol.UsageReport, s 
 func (l *lot) bidForPart(left time.Duration) protocol.Usage {
 	part := 1.0
 	if left > 0 { // a job of unknown length is never paused, so Run is not 0 here
-		part -= float64(left) / float64(l.job.Run)
+		part -= float64(left) / float64(l.awardedJob().Run)
 	}
 	return l.scaledBid(part)
 }
@@ -302,6 +302,7 @@ func (l *lot) scaledBid(part float64) protocol.Usage {
 // requeueRemainder requeues what is left of a paused job. Its checkpoint lies at the site that ran
 // it, so that site bids without transfer costs.
 func (k *Market) requeueRemainder(now protocol.Time, l *lot, left time.Duration) {
-	l.job, l.reneges = l.submitted.RemainderAfterPause(l.site, left), nil
+	ran := l.awardedJob()
+	l.job, l.reneges = l.submitted.RemainderAfterPause(l.site, ran.RunLeftOn(l.submitted.PodCount(), left)), nil
 	k.requeueLot(now, l)
 }

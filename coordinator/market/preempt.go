@@ -121,7 +121,7 @@ func (k *Market) withoutGuaranteed(now protocol.Time, l *lot, leaf string, all [
 			v != l && (v.state == waiting || v.state == called) && v.preemptAfter > now
 		if of, ok := tree.LeafOf(v.submitted.Tenant); ok && running {
 			for _, q := range tree.PathOf(of) {
-				held[q.Name] += v.submitted.TotalGPUMilli()
+				held[q.Name] += v.awardedJob().TotalGPUMilli()
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func (k *Market) withoutGuaranteed(now protocol.Time, l *lot, leaf string, all [
 			}
 		}
 		for _, q := range theirs {
-			freed[[2]string{c.lot.site, q.Name}] += c.lot.submitted.TotalGPUMilli()
+			freed[[2]string{c.lot.site, q.Name}] += c.lot.awardedJob().TotalGPUMilli()
 		}
 		return false
 	})
@@ -278,10 +278,10 @@ func (k *Market) quotasLetStart(now protocol.Time, r *round, p *preemption) bool
 		for _, c := range p.claims {
 			of, _ := q.tree.LeafOf(c.lot.submitted.Tenant)
 			if slices.ContainsFunc(q.tree.PathOf(of), func(x protocol.Quota) bool { return x.Name == limit.quota.Name }) {
-				most += c.lot.submitted.TotalGPUMilli()
+				most += c.lot.awardedJob().TotalGPUMilli()
 			}
 		}
-		if protocol.Milli(limit.held.peakBetween(now, now.Add(time.Second)))+limits.gpus > most {
+		if protocol.Milli(limit.held.peakBetween(now, now.Add(time.Second)))+j.TotalGPUMilli() > most {
 			return false
 		}
 	}
@@ -358,7 +358,7 @@ func (k *Market) handlePreempted(now protocol.Time, m protocol.Message, p protoc
 		k.counts[string(protocol.ImpossibleBid)]++
 		return nil // the site's clock is ahead: it repeats the report
 	}
-	if !m.IsPlausible() || p.Ended > now || p.Left > l.job.Run || p.Left > 0 && l.job.Pause == 0 {
+	if !m.IsPlausible() || p.Ended > now || p.Left > l.awardedJob().Run || p.Left > 0 && l.job.Pause == 0 {
 		return k.closeUnpaid(now, m, l, msgs[0].Body.(protocol.Confirm))
 	}
 	k.recordEvent(m)
@@ -371,7 +371,7 @@ func (k *Market) handlePreempted(now protocol.Time, m protocol.Message, p protoc
 		msgs = append(msgs, k.settleRun(now, l, report, protocol.Settlement{Payer: k.payerOf(l, p), BidFor: bid, Part: true}))
 	}
 	k.requeuePreempted(now, l, p)
-	k.wakeForRoom(now, auction.Pool{Site: site, Model: l.option.Model}, l.job.TotalGPUMilli())
+	k.wakeForRoom(now, auction.Pool{Site: site, Model: l.option.Model}, l.awardedJob().TotalGPUMilli())
 	if l.cancelRequested {
 		return append(msgs, k.rejectLot(now, l, reasonCancelled)...)
 	}

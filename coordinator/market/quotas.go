@@ -70,8 +70,7 @@ func (k *Market) registeredGPUs() (sum protocol.Milli) {
 // limits nothing.
 type quotaLimits struct {
 	limits  []quotaLimit
-	gpus    protocol.Milli // of the job
-	unnamed bool           // no quota names its tenant
+	unnamed bool // no quota names its tenant
 }
 
 // A quotaLimit is a share, or the max of a group, and what its tenants hold over time.
@@ -90,7 +89,7 @@ func (q *quotaUse) limitsOf(j *protocol.Job) quotaLimits {
 	if !named {
 		return quotaLimits{unnamed: true}
 	}
-	l := quotaLimits{gpus: j.TotalGPUMilli(), limits: []quotaLimit{{q.tree.QuotaOf(leaf), q.shares[leaf], q.profileOf(leaf)}}}
+	l := quotaLimits{limits: []quotaLimit{{q.tree.QuotaOf(leaf), q.shares[leaf], q.profileOf(leaf)}}}
 	for _, g := range q.tree.CappedGroups(leaf) {
 		l.limits = append(l.limits, quotaLimit{g, g.Max, q.profileOf(g.Name)})
 	}
@@ -103,7 +102,7 @@ func (l *quotaLimits) haveRoom(x runUse) bool { return !l.unnamed && l.exceededB
 // exceededBy returns the first limit that has no room for a run; nil if all have.
 func (l *quotaLimits) exceededBy(x runUse) *quotaLimit {
 	for i := range l.limits {
-		if q := &l.limits[i]; protocol.Milli(q.held.peakBetween(x.from, x.to))+l.gpus > q.most {
+		if q := &l.limits[i]; protocol.Milli(q.held.peakBetween(x.from, x.to))+x.gpus > q.most {
 			return q
 		}
 	}
@@ -115,13 +114,13 @@ func (l *quotaLimits) reason(x runUse) protocol.Reason {
 	if q := l.exceededBy(x); q != nil {
 		return protocol.Reason{Code: protocol.OverQuota, Note: fmt.Sprintf("%s of the %s GPUs that %s may hold now are taken, and the job wants %s (%s)",
 			format.FormatThousandths(protocol.Milli(q.held.peakBetween(x.from, x.to))), format.FormatThousandths(q.most), format.CleanText(q.quota.Name),
-			format.FormatThousandths(l.gpus), quota.Describe(q.quota))}
+			format.FormatThousandths(x.gpus), quota.Describe(q.quota))}
 	}
 	return protocol.Reason{Code: protocol.OverQuota, Note: "no quota names tenant " + format.CleanText(x.job.Tenant)}
 }
 
 // addUses adds the possible uses of one job to what its leaf and its capped groups take, or with sign
-// -1 subtracts them. At any time at most one of them happens, and each takes the same GPUs.
+// -1 subtracts them. At any time at most one of them happens; all count with the GPUs of the largest.
 func (q *quotaUse) addUses(own []runUse, sign int64) {
 	if q == nil || len(own) == 0 {
 		return
@@ -131,7 +130,11 @@ func (q *quotaUse) addUses(own []runUse, sign int64) {
 		return
 	}
 	spans := mergedSpans(own)
-	gpus := sign * int64(own[0].job.TotalGPUMilli())
+	gpus := int64(0)
+	for i := range own {
+		gpus = max(gpus, int64(own[i].gpus))
+	}
+	gpus *= sign
 	q.profileOf(leaf).addSpans(spans, gpus)
 	for _, g := range q.tree.CappedGroups(leaf) {
 		q.profileOf(g.Name).addSpans(spans, gpus)

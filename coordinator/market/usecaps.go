@@ -16,6 +16,7 @@ type runUse struct {
 	site     string
 	from, to protocol.Time
 	power    protocol.Milliwatts
+	gpus     protocol.Milli
 }
 
 // amountUnder returns what a run takes of what a rule caps: milliwatts of every run at the rule's
@@ -25,7 +26,7 @@ func (x *runUse) amountUnder(r protocol.Rule) int64 {
 	case r.Power != 0 && r.CoversSite(x.site):
 		return int64(x.power)
 	case r.GPUs != 0 && policy.IsAboutJob(r, *x.job, x.site):
-		return int64(x.job.TotalGPUMilli())
+		return int64(x.gpus)
 	}
 	return 0
 }
@@ -75,7 +76,7 @@ const leaseGrace = time.Minute
 // the facility's overhead (PUE), as the bid's energy does.
 func useOf(j *protocol.Job, site string, o *protocol.BidOption) runUse {
 	seconds := max(int64(o.Finish.Sub(o.Start)/time.Second), 1)
-	return runUse{j, site, o.Start, o.Finish, protocol.Milliwatts((int64(o.Energy) + seconds - 1) / seconds)}
+	return runUse{j, site, o.Start, o.Finish, protocol.Milliwatts((int64(o.Energy) + seconds - 1) / seconds), j.GPUsUnder(o)}
 }
 
 // A jobClaim is what one job may use in a round. While it is open, the job's own possible uses do not
@@ -121,7 +122,7 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption) (fitting
 	var capped protocol.Rule
 	n := 0 // options that fit
 	for i := range all {
-		x := runUse{job: c.job, site: site, from: all[i].Start, to: all[i].Finish}
+		x := runUse{job: c.job, site: site, from: all[i].Start, to: all[i].Finish, gpus: c.job.GPUsUnder(&all[i])}
 		var caps []protocol.Rule
 		if len(k.policy.Rules) > 0 {
 			x = useOf(c.job, site, &all[i])
@@ -142,7 +143,7 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption) (fitting
 		if n == 0 {
 			mine = x
 		}
-		mine = runUse{c.job, site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power)}
+		mine = runUse{c.job, site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power), max(mine.gpus, x.gpus)}
 		if n++; n < i+1 { // some did not fit: the others are copied
 			fitting = append(slices.Grow(fitting, len(all)-1), all[i])
 		} else {

@@ -115,7 +115,7 @@ func TestUseCapsMatchAnOracle(t *testing.T) {
 			case r.Power != 0:
 				return int64(x.power)
 			case r.Tenant == "" || r.Tenant == x.job.Tenant:
-				return int64(1000 * x.job.GPUs)
+				return int64(x.gpus)
 			}
 			return 0
 		}
@@ -160,7 +160,7 @@ func TestUseCapsMatchAnOracle(t *testing.T) {
 				mine := useOf(&j, site, &want[0])
 				for _, o := range want {
 					x := useOf(&j, site, &o)
-					mine = runUse{&j, site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power)}
+					mine = runUse{&j, site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power), max(mine.gpus, x.gpus)}
 				}
 				beside[j.ID] = append(beside[j.ID], mine)
 			}

@@ -37,17 +37,27 @@ func (k *Market) validateBids(site string, o protocol.Bids) protocol.Bids {
 		seen[m.Job] = true
 		job := &k.round.lots[i].job
 		kept := make([]protocol.BidOption, 0, len(m.Options))
+		var sized []sizedOption
 		for x := range m.Options {
 			opt := &m.Options[x]
-			places, as := []protocol.Place(nil), job
+			places := []protocol.Place(nil)
 			if job.IsGang() {
 				places = spreadOf(o.Spreads, m.Job, x)
 			}
+			job := job
+			if opt.Pods != 0 {
+				at := job.Under(opt) // out of its range it stays as it is, and pods are not those of the option
+				job = &at
+			}
+			as := job
 			if job.MinPods > 0 {
 				fewer := job.AtPlaces(places)
 				as = &fewer
 			}
-			if k.isPossibleOption(site, job, opt) && hasCapacityFor(o.Capacity, as, opt) && (!job.IsGang() || k.invalidSpread(site, job, opt, places) == "") && (!job.LimitsPlaces() || slices.Contains(o.WithinDomain, job.ID)) {
+			if k.isPossibleOption(site, job, opt) && hasCapacityFor(o.Capacity, as, opt) && (!job.IsGang() || k.invalidSpread(site, job, opt, places) == "") && (!job.LimitsPlaces() || slices.Contains(o.WithinDomain, job.ID)) && fitsCurve(job, opt, sized) {
+				if job.IsElastic() {
+					sized = append(sized, sizedOption{opt, job.PodCount()})
+				}
 				if job.IsGang() {
 					spreads = append(spreads, protocol.Spread{Job: m.Job, Option: len(kept), Places: places})
 				}

@@ -27,6 +27,9 @@ func jobSentence(r history.JobRecord) string {
 	if j.Run == 0 {
 		lasts = "a time that it does not say"
 	}
+	if j.IsElastic() {
+		lasts += " on " + format.CountWithNoun(j.PodCount(), "pod", "pods")
+	}
 	whose := ""
 	if j.Tenant != "" {
 		whose = " of tenant " + format.CleanText(j.Tenant)
@@ -64,7 +67,11 @@ func SizeText(j protocol.Job) string {
 func podsText(j protocol.Job) string {
 	var all []string
 	for i, c := range j.Pods {
-		all = append(all, fmt.Sprintf("%s of %s", format.CountWithNoun(c.Pods, "pod", "pods"), SizeText(j.PodsOf(i, 1))))
+		pods := format.CountWithNoun(c.Pods, "pod", "pods")
+		if fewest, most := j.PodRange(); j.IsElastic() {
+			pods = fmt.Sprintf("%d to %d pods", fewest, most)
+		}
+		all = append(all, fmt.Sprintf("%s of %s", pods, SizeText(j.PodsOf(i, 1))))
 	}
 	return format.JoinWithAnd(all)
 }
@@ -112,6 +119,9 @@ func decisionSentences(r history.JobRecord, h history.JobRound, heard bool) []st
 	case a != nil:
 		all := append([]string{awardSentence(h)}, whySiteSentences(r, h)...)
 		all = append(append(all, whyStartSentences(r, h)...), gangRoomSentences(r, h)...)
+		if s := sizeSentence(r, h); s != "" {
+			all = append(all, s)
+		}
 		return append(all, certificateSentence(h)...)
 	case h.Decision.Kind == "award" && h.Decision.Declined.Code == protocol.SiteDecommissioned:
 		return []string{fmt.Sprintf("It was awarded to %s, and taken from it: %s. It waits for its next round.",

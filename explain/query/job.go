@@ -413,7 +413,7 @@ func (l *Dataset) answerAhead(q ask.Query) Result {
 			continue
 		}
 		n++
-		by[other.Job.Tenant] += other.Job.TotalGPUMilli()
+		by[other.Job.Tenant] += run.Job.TotalGPUMilli()
 		r.citeDecision(l.currentDecision(other))
 	}
 	r.addSentence("%s held GPUs at %s at %s.", countedPart(valueOf("site/"+site, "jobs-ahead", n), "job", "jobs"), namePart(site), valueOf("site/"+site, "looked-at", until-1))

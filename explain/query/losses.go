@@ -234,7 +234,8 @@ func (l *Dataset) findLosses(o *outage) {
 			}
 			o.by, o.taken = d.Declined.Note, append(o.taken, r)
 			if run := r.RunOf(d); run != nil && run.Exited.At > run.Started {
-				o.held += int64(r.Job.TotalGPUMilli()) * run.Exited.At.Sub(run.Started).Milliseconds() / 1000
+				job := r.JobIn(run)
+				o.held += int64(job.TotalGPUMilli()) * run.Exited.At.Sub(run.Started).Milliseconds() / 1000
 			}
 		}
 	}

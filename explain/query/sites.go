@@ -138,7 +138,8 @@ func (l *Dataset) countDeviceStock(q ask.Query, at protocol.Time) (all []deviceS
 				if run.Model != p.Model {
 					continue
 				}
-				s.free -= r.Job.TotalGPUMilli()
+				held := r.JobIn(&run)
+				s.free -= held.TotalGPUMilli()
 				for _, p := range run.PlacesOf() {
 					s.devicesUnknown = s.devicesUnknown || len(p.Devices) == 0 && len(run.Places) == 0
 					if touched[p.Node] == nil {
@@ -376,22 +377,22 @@ func (l *Dataset) answerUtilization(q ask.Query) (r Result) {
 // milliseconds.
 func (l *Dataset) gpuTimeHeld(site string, from, to protocol.Time) (sum int64) {
 	for _, rec := range l.allInstances() {
-		during := func(begin, end protocol.Time) {
-			sum += int64(rec.Job.TotalGPUMilli()) * max(0, int64(min(end, to)-max(begin, from)))
+		during := func(job protocol.Job, begin, end protocol.Time) {
+			sum += int64(job.TotalGPUMilli()) * max(0, int64(min(end, to)-max(begin, from)))
 		}
 		for _, s := range rec.RunSegments() {
 			switch {
 			case s.Run.Site != site || s.Run.Started == 0:
 			case s.Over:
-				during(s.Run.Started, s.Run.Ended)
+				during(s.Job, s.Run.Started, s.Run.Ended)
 			default:
-				during(s.Run.Started, to)
+				during(s.Job, s.Run.Started, to)
 			}
 		}
 		// Runs that were lost to an outage or a preemption held devices until then.
 		for _, lost := range rec.Lost {
 			if lost.Site == site {
-				during(lost.Started, lost.Exited.At)
+				during(rec.JobIn(&lost), lost.Started, lost.Exited.At)
 			}
 		}
 	}

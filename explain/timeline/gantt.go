@@ -95,7 +95,12 @@ func (d *Timeline) staysKnownAt(at, from, to protocol.Time) (all []shownStay) {
 			if run != nil && start <= at {
 				s.node = strings.Join(run.NodeNames(), ", ")
 			}
-			s.bar.Units, s.bar.Tip = unitsOf(r), stayText(r, s, at)
+			as := r
+			if r.Job.IsElastic() {
+				sized := *r
+				as, sized.Job = &sized, r.Job.Under(&a.Option.BidOption)
+			}
+			s.bar.Units, s.bar.Tip = unitsOf(as), stayText(as, s, at)
 			all = append(all, s)
 		}
 		if s, ok := d.plannedStay(r, at); ok && s.bar.From < to {

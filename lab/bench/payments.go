@@ -129,7 +129,8 @@ func misreportRowOf(book *history.History, site string, pay accounts.Payment) Mi
 		if rival {
 			out.Rivals++
 		}
-		out.GPUHours += float64(r.Job.TotalGPUMilli()) / 1000 * r.Run.Ended.Sub(r.Run.Started).Hours()
+		ran := r.JobIn(r.Run)
+		out.GPUHours += float64(ran.TotalGPUMilli()) / 1000 * r.Run.Ended.Sub(r.Run.Started).Hours()
 		out.CostUSD += cost
 		if out.Paid == paidByMeasurement {
 			// A tenth of the measured cost, also where prices are negative.

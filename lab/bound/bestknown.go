@@ -67,7 +67,7 @@ func (e *WideGangError) Error() string {
 func (m *scenarioModeller) firstWideGang() error {
 	for i := range m.p.jobs {
 		j := &m.p.jobs[i]
-		fits := func(w runConfig) bool { return w.pool < 0 || float64(m.p.pools[w.pool].Size) >= j.gpus }
+		fits := func(w runConfig) bool { return w.pool < 0 || float64(m.p.pools[w.pool].Size) >= j.gpusOf(&w) }
 		if m.scenario.Jobs[i].IsGang() && len(j.configs) > 0 && !slices.ContainsFunc(j.configs, fits) {
 			return &WideGangError{Job: m.scenario.Jobs[i].ID, GPUs: j.gpus}
 		}

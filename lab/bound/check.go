@@ -227,11 +227,15 @@ func (k *certificateChecker) leastCostOfJob(j protocol.Job) float64 {
 		if len(j.Regions) > 0 && !slices.Contains(j.Regions, site.Name) || site.Terms.Refusal(&j) != "" {
 			continue
 		}
-		ways, _ := k.fleets[i].RunConfigs(j)
-		for _, w := range ways {
-			for _, r := range k.runsOfConfig(i, site, j, w) {
-				best = min(best, r.cheapestStart(best))
-				all = append(all, r)
+		for pods, most := j.PodRange(); pods <= most; pods++ { // of an elastic job; of any other, its own
+			sized := j.AtPods(pods)
+			ways, _ := k.fleets[i].RunConfigs(sized)
+			for _, w := range ways {
+				for _, r := range k.runsOfConfig(i, site, sized, w) {
+					r.j = j // waiting and lateness are priced by the job as submitted
+					best = min(best, r.cheapestStart(best))
+					all = append(all, r)
+				}
 			}
 		}
 	}
@@ -246,7 +250,7 @@ func (k *certificateChecker) leastCostOfJob(j protocol.Job) float64 {
 // for it.
 func (k *certificateChecker) runsOfConfig(i int, site spec.Site, j protocol.Job, w capacity.RunConfig) (out []runOption) {
 	move, paid, emitted := k.network.TransferNeeds(j, site.Name)
-	r := runOption{k: k, j: j, site: i, grid: &k.grids[i], length: protocol.Time((w.Run + move).Milliseconds()), config: w}
+	r := runOption{k: k, j: j, gpus: j.TotalGPUMilli(), run: j.Run, site: i, grid: &k.grids[i], length: protocol.Time((w.Run + move).Milliseconds()), config: w}
 	r.power = float64(k.truth(j.ID, w.Power)) / 1e6
 	r.transferCost = float64(paid + k.weights.CarbonCost(emitted))
 	// Rounding may lower the recorded cost of each hour that the run touches.
@@ -275,6 +279,8 @@ func (k *certificateChecker) runsOfConfig(i int, site spec.Site, j protocol.Job,
 type runOption struct {
 	k                   *certificateChecker
 	j                   protocol.Job
+	gpus                protocol.Milli // those of an elastic job on its pods
+	run                 time.Duration  // at the reference clock, of the same
 	config              capacity.RunConfig
 	site                int
 	grid                *siteTariff
@@ -333,7 +339,7 @@ func (r runOption) costAt(start protocol.Time) float64 {
 			break
 		}
 		part := min(finish, from+step) - max(start, from)
-		v += float64(r.room[i]) * float64(r.j.TotalGPUMilli()) / 1000 * float64(part) / msHour
+		v += float64(r.room[i]) * float64(r.gpus) / 1000 * float64(part) / msHour
 	}
 	return v
 }

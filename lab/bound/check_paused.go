@@ -139,7 +139,7 @@ func (p pausedJob) workPerHour(r runOption) float64 {
 	if r.config.Choice.Speed > 0 {
 		v = int64(r.config.Choice.Speed)
 	}
-	return float64(v) / 1000 / p.j.Run.Hours()
+	return float64(v) / 1000 / r.run.Hours()
 }
 
 // A workOffer is an amount of work that can be bought, with its cost.
@@ -216,7 +216,7 @@ func (r runOption) costPerHour(t protocol.Time) float64 {
 	rate := r.grid.hours[int((t-r.grid.from)/msHour)]
 	v := r.power*rate + r.part*max(rate, 0) - hourlyRoundingBound(r.k.weights)
 	if i := int((t - protocol.Time(r.k.c.From)) / protocol.Time(r.k.c.Slot.Milliseconds())); i < len(r.room) {
-		v += float64(r.room[i]) * float64(r.j.TotalGPUMilli()) / 1000
+		v += float64(r.room[i]) * float64(r.gpus) / 1000
 	}
 	return v
 }

@@ -177,7 +177,14 @@ func (e *gapExplainer) attributeJob(j protocol.Job, w *jobModel, run scenarios.C
 		var v float64
 		v, kinds = e.attributeRun(j, w, r)
 		paid += v
-		g.GPUHours += w.gpus * (e.slotOf(r.Ended) - e.slotOf(r.Started)) * slotHours
+		gpus := w.gpus
+		if j.IsElastic() {
+			gpus = 0
+			for _, k := range kinds {
+				gpus += k.gpus
+			}
+		}
+		g.GPUHours += gpus * (e.slotOf(r.Ended) - e.slotOf(r.Started)) * slotHours
 	}
 	// From the best of all to what was paid: in segments, whole, at its site, in its way, its hour.
 	_, _, whole := e.p.bestAtPrices(w)

@@ -170,7 +170,7 @@ func (s *clairvoyantSchedule) clearPlace(i int, to placement) (part []int, ok bo
 	}
 	first, last := cellsOfRun(to.start, w.length)
 	n := &s.nodes[w.pool][to.node]
-	room := int32(s.p.pools[w.pool].Size)*1000 - toMilliGPUs(s.p.jobs[i].gpus)
+	room := int32(s.p.pools[w.pool].Size)*1000 - toMilliGPUs(s.p.jobs[i].gpusOf(w))
 	// The smallest give way first, until there is room.
 	there := s.jobsOnNode(w.pool, to.node, to.start, to.start+w.length)
 	slices.SortStableFunc(there, func(x, y int) int { return cmp.Compare(s.p.jobs[x].gpus, s.p.jobs[y].gpus) })

@@ -246,7 +246,11 @@ func (m *scenarioModeller) modelJob(j protocol.Job) jobModel {
 	x.neverRunCost = float64(delay + late)
 	for i, site := range m.scenario.Sites {
 		if (len(j.Regions) == 0 || slices.Contains(j.Regions, site.Name)) && site.Terms.Refusal(&j) == "" {
-			x.configs = append(x.configs, m.runConfigsAt(i, j, x.gpus)...)
+			// An elastic job is a gang of each number of pods of its range.
+			for pods, most := j.PodRange(); pods <= most; pods++ {
+				at := j.AtPods(pods)
+				x.configs = append(x.configs, m.runConfigsAt(i, at, float64(at.TotalGPUMilli())/1000)...)
+			}
 		}
 	}
 	if canPause(j) && j.Run > 0 { // the market rejects a job without a run time
@@ -278,6 +282,9 @@ func (m *scenarioModeller) runConfigsAt(site int, j protocol.Job, gpus float64) 
 				continue
 			}
 			w.pool = k
+			if j.IsElastic() {
+				w.gpus = gpus
+			}
 			if m.idle {
 				w.awake = m.awake[k] * gpus / float64(m.p.pools[k].Size)
 			}

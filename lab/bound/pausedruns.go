@@ -152,13 +152,13 @@ func (l *pausedOption) slotCost(i int, room float64) float64 {
 
 // bestOptionInSlot returns the best option of a slot at a price of work (-1: pause) and the
 // slot's cost minus the value of its work.
-func (f *pausedRun) bestOptionInSlot(gpus float64, i int, mu float64) (best int, value float64) {
+func (f *pausedRun) bestOptionInSlot(j *jobModel, i int, mu float64) (best int, value float64) {
 	best = -1
 	for k := range f.options {
 		l := &f.options[k]
 		room := 0.0
 		if i < len(l.price) {
-			room = float64(gpus * l.price[i])
+			room = float64(j.gpusOf(l.runConfig) * l.price[i])
 		}
 		if v := l.slotCost(i, room) - f.hides - float64(mu*l.speed); v < value {
 			best, value = k, v
@@ -184,7 +184,7 @@ func (p *boundProblem) valueAtWorkPrice(j *jobModel, f *pausedRun, mu float64) (
 			next = min(next, f.due)
 		}
 		// Up to the deadline each slot counts by itself; past it, time is late whether used or not.
-		k, v := f.bestOptionInSlot(j.gpus, int(t), mu)
+		k, v := f.bestOptionInSlot(j, int(t), mu)
 		v, work := float64(v*(next-t)), 0.0
 		if k >= 0 {
 			work = float64(f.options[k].speed * (next - t))
@@ -275,8 +275,8 @@ func (p *boundProblem) addPausedUsage(use [][]float64, j *jobModel, f *pausedRun
 		}
 		_, _, end := p.valueAtWorkPrice(j, f, x.mu)
 		for t := j.arrival; t < end; t = math.Floor(t) + 1 {
-			if k, _ := f.bestOptionInSlot(j.gpus, int(t), x.mu); k >= 0 && f.options[k].pool >= 0 {
-				addToSlots(use[f.options[k].pool], t, min(math.Floor(t)+1, end), float64(x.part*j.gpus))
+			if k, _ := f.bestOptionInSlot(j, int(t), x.mu); k >= 0 && f.options[k].pool >= 0 {
+				addToSlots(use[f.options[k].pool], t, min(math.Floor(t)+1, end), float64(x.part*j.gpusOf(f.options[k].runConfig)))
 			}
 		}
 	}

@@ -62,13 +62,22 @@ type jobModel struct {
 
 // A runConfig is one way to run a job.
 type runConfig struct {
-	site, pool int // pool -1: holds no GPU
+	site, pool int     // pool -1: holds no GPU
+	gpus       float64 // of an elastic job on some number of pods; 0: as many as the job: see gpusOf
 	length     float64
 	run        float64 // of length, the run alone, not rounded to seconds
 	power      float64 // of the job
 	awake      float64 // its part of the power that keeps a node awake, charged in slots with positive cost
 	fixed      float64 // for moving the input, less rounding
 	hour       float64 // rounding error of an hour's bill, for a slot
+}
+
+// gpusOf returns the GPUs that a job holds in a way.
+func (j *jobModel) gpusOf(w *runConfig) float64 {
+	if w.gpus != 0 {
+		return w.gpus
+	}
+	return j.gpus
 }
 
 // A startBlock is the starts of one way in [from, to], with their lowest cost without
@@ -131,7 +140,7 @@ func (p *boundProblem) costWithRoom(j *jobModel, w *runConfig, t float64) float6
 		return v
 	}
 	s := p.pools[w.pool].sums
-	return v + float64(j.gpus*(interpolateSum(s, t+w.length)-interpolateSum(s, t)))
+	return v + float64(j.gpusOf(w)*(interpolateSum(s, t+w.length)-interpolateSum(s, t)))
 }
 
 // cheapestStart returns the cheapest start of a way in [from, to]. The cost is piecewise
@@ -177,6 +186,7 @@ func (p *boundProblem) scanSlotOffsets(j *jobModel, w *runConfig, first, last, n
 		return sums[i+n+1] - sums[i] - float64((sums[i+1]-sums[i])*past)
 	}
 	var room []float64
+	gpus := j.gpusOf(w)
 	if w.pool >= 0 {
 		room = p.pools[w.pool].sums
 	}
@@ -186,7 +196,7 @@ func (p *boundProblem) scanSlotOffsets(j *jobModel, w *runConfig, first, last, n
 			v += float64(w.awake * span(r.plus, i))
 		}
 		if room != nil {
-			v += float64(j.gpus * span(room, i))
+			v += float64(gpus * span(room, i))
 		}
 		t := float64(i) + past
 		v += float64(j.delay * (t - j.arrival))

@@ -91,7 +91,7 @@ func (s *clairvoyantSchedule) occupyPlacement(i int, sign int32) {
 	}
 	w := &s.p.jobs[i].configs[x.config]
 	first, last := cellsOfRun(x.start, w.length)
-	s.nodes[w.pool][x.node].add(first, last, sign*toMilliGPUs(s.p.jobs[i].gpus))
+	s.nodes[w.pool][x.node].add(first, last, sign*toMilliGPUs(s.p.jobs[i].gpusOf(w)))
 }
 
 // toMilliGPUs converts GPUs to thousandths.
@@ -112,7 +112,7 @@ func (s *clairvoyantSchedule) placeJob(i int, pay bool) bool {
 		own := v
 		if pay && w.pool >= 0 {
 			sums := s.p.pools[w.pool].sums
-			v += float64(j.gpus * (interpolateSum(sums, t+w.length) - interpolateSum(sums, t)))
+			v += float64(j.gpusOf(w) * (interpolateSum(sums, t+w.length) - interpolateSum(sums, t)))
 		}
 		// Cost is cheap to compute; look for a node only if the place would be the best
 		// so far.
@@ -121,7 +121,7 @@ func (s *clairvoyantSchedule) placeJob(i int, pay bool) bool {
 		}
 		n := -1
 		if w.pool >= 0 {
-			if n = s.bestFitNode(w.pool, toMilliGPUs(j.gpus), t, w.length); n < 0 {
+			if n = s.bestFitNode(w.pool, toMilliGPUs(j.gpusOf(w)), t, w.length); n < 0 {
 				return
 			}
 		}

@@ -125,7 +125,7 @@ func (p *boundProblem) lowerBound(use [][]float64) float64 {
 		}
 		sum += v
 		if k >= 0 && j.configs[k].pool >= 0 && use != nil {
-			addToSlots(use[j.configs[k].pool], start, start+j.configs[k].length, j.gpus)
+			addToSlots(use[j.configs[k].pool], start, start+j.configs[k].length, j.gpusOf(&j.configs[k]))
 		}
 	}
 	// The dual subtracts what all capacity would earn at its prices (docs/bound.md).

@@ -137,13 +137,19 @@ func (j judge) placed(r *history.JobRecord, p spec.Placement) (expected, got str
 	if p.Model != "" {
 		expected += " on " + p.Model
 	}
+	if p.Pods != 0 {
+		expected += fmt.Sprintf(" with %d pods", p.Pods)
+	}
 	expected += j.by(p.By)
 	all := startsOf(r)
 	if len(all) < p.Nth {
 		return expected, j.timesStarted(all) + "; it is " + string(j.state(r).State)
 	}
 	s := all[p.Nth-1]
+	job := r.JobIn(s.run)
 	switch {
+	case p.Pods != 0 && job.PodCount() != p.Pods:
+		return expected, fmt.Sprintf("it started with %d pods", job.PodCount())
 	case p.Site != "" && s.run.Site != p.Site, p.Node != "" && !s.run.IsOnNode(p.Node), p.Model != "" && s.run.Model != p.Model:
 		got = fmt.Sprintf("it started at %s on node %s", s.run.Site, strings.Join(s.run.NodeNames(), ", "))
 		if s.run.Model != "" {

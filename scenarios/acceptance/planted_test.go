@@ -55,6 +55,7 @@ func TestEveryKindOfExpectationCanFail(t *testing.T) {
 		{"{job: first, placed: {site: east}}", "{job: first, placed: {site: west}}", "first starts at west; it started at east on node east-1-a100-01, A100"},
 		{"{job: first, placed: {node: east-1-a100-01}}", "{job: moved, placed: {nth: 2, node: west-1-t4-01}}", "moved starts for the 2nd time on node west-1-t4-01; it started at east on node east-1-a100-01, A100"},
 		{"{job: first, placed: {model: A100}}", "{job: first, placed: {model: T4}}", "first starts on T4; it started at east"},
+		{"{job: first, placed: {pods: 1}}", "{job: first, placed: {pods: 2}}", "first starts with 2 pods; it started with 1 pods"},
 		{"{job: first, placed: {by: 1m}}", "{job: second, placed: {by: 6m}}", "second starts by 6m; it started at 33m"},
 		{"{job: moved, placed: {nth: 2, site: east}}", "{job: moved, placed: {nth: 3}}", "moved starts for the 3rd time; it started 2 times, at west after 2s, at east after 2h"},
 		{"{job: second, waits: {until: 30m}}", "{job: second, waits: {until: 2h}}", "second waits from 5m until 2h; it runs at east from 33m"},

@@ -31,6 +31,7 @@ type Expectation struct {
 type Placement struct {
 	Nth               int // which of its starts, from 1
 	Site, Node, Model string
+	Pods              int
 	By                protocol.Time
 }
 
@@ -87,6 +88,7 @@ type placedSpec struct {
 	Site  string `yaml:"site"`
 	Node  string `yaml:"node"`
 	Model string `yaml:"model"`
+	Pods  int    `yaml:"pods"`
 	By    string `yaml:"by"`
 }
 
@@ -203,7 +205,7 @@ func (out *Scenario) readExpectation(x expectSpec, at func(...any) faultLocator)
 		if _, known := power.DefaultTable().LookupModel(p.Model); !known && p.Model != "" {
 			return e, at("placed", "model")("%s", unknownModelReason(p.Model))
 		}
-		e.Placed = &Placement{Nth: max(p.Nth, 1), Site: p.Site, Node: p.Node, Model: p.Model, By: instant(p.By, "placed", "by")}
+		e.Placed = &Placement{Nth: max(p.Nth, 1), Site: p.Site, Node: p.Node, Model: p.Model, Pods: p.Pods, By: instant(p.By, "placed", "by")}
 	}
 	if w := x.Waits; w != nil {
 		e.Waits = &Wait{From: instant(w.From, "waits", "from"), Until: instant(w.Until, "waits", "until"), Why: w.Why}
