@@ -135,7 +135,7 @@ func (x *ruling) startsNow() bool { return x.hasPlace() && x.option.Start <= x.r
 func (x *ruling) awardNow() Decision {
 	return Decision{
 		Verdict: Award, Site: x.option.site, Option: *x.option.BidOption, Why: protocol.Reason{Code: protocol.Cheapest},
-		PauseAt: x.problem.bestPauseTime(x.lot.Job, x.option, x.round.Weights, x.round.forecastOf(x.option.site)),
+		PauseAt: x.problem.bestPauseTime(x.index, x.lot.Job, x.option, x.round.Weights, x.round.forecastOf(x.option.site)),
 	}
 }
 

@@ -100,3 +100,28 @@ func TestAPauseLeavesARestThatPays(t *testing.T) {
 		}
 	})
 }
+
+// An elastic job runs on two pods while energy is cheap, and then on one, which takes less of it, where it could
+// only have gone on as it was or waited for nothing.
+func TestAnElasticJobIsPausedToGoOnWithOtherPods(t *testing.T) {
+	g := outlook(1, 1, 1, 1, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20)
+	sized := func(pods int, hours float64) protocol.BidOption {
+		o := costs(option("V100", 0, hours, 0), g)
+		o.Pods, o.Energy, o.Money = pods, o.Energy*protocol.Millijoules(pods), o.Money*protocol.Microdollars(pods)
+		return o
+	}
+	l := lot("train", 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{sized(1, 12), sized(2, 12/1.7)}})
+	l.Job.Run, l.Job.Pause, l.Job.State = 12*time.Hour, time.Minute, 1024
+	l.Job.Speed = []protocol.SpeedPoint{{Pods: 1, Speed: 1000}, {Pods: 2, Speed: 1700}}
+	l.Job = l.Job.WithPods([]protocol.Component{{Pods: 1, GPUs: 1, Share: 1000, CPU: 1000}})
+	site := oslo()
+	site.Forecast, site.Capacity = g, []protocol.CapacityProfile{hourly("V100", 2000, 2000)}
+	d := New(Config{}).Clear(round([]Lot{l}, site)).Decisions[0]
+	if d.Option.Pods != 2 || d.PauseAt != at(4) {
+		t.Errorf("it gets %d pods and is paused at %v; want 2, and %v", d.Option.Pods, d.PauseAt, at(4))
+	}
+	l.Bids[0].Options = l.Bids[0].Options[1:]
+	if d := New(Config{}).Clear(round([]Lot{l}, site)).Decisions[0]; d.PauseAt != 0 {
+		t.Errorf("with two pods alone it is paused at %v", d.PauseAt)
+	}
+}

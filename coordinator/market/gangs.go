@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -53,6 +54,13 @@ func (l *lot) awardedJob() *protocol.Job {
 	}
 	j := l.job.Under(&l.option)
 	return &j
+}
+
+// mayResizeAfter reports whether the site of a lot may pause it unasked with so much left, for it to go on with
+// another number of pods: an elastic job that allows it, of which at least as much was done as a pause costs.
+func (l *lot) mayResizeAfter(left time.Duration) bool {
+	j := l.awardedJob()
+	return j.IsElastic() && j.Pause > 0 && j.Run-left >= j.Pause
 }
 
 // spreadOf returns the places that a site stated for an option of a job.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
-	"github.com/gridbid/gridbid/protocol"
 )
 
 // sizeSentence says of an elastic job that was awarded on how many pods its site offered it, and what the
@@ -29,7 +28,7 @@ func sizeSentence(r history.JobRecord, h history.JobRound) string {
 			if x, has := best[n]; !has {
 				sizes = append(sizes, n)
 				best[n] = p
-			} else if costWithRoom(p) < costWithRoom(x) {
+			} else if p.Terms.Total() < x.Terms.Total() {
 				best[n] = p
 			}
 		}
@@ -40,23 +39,25 @@ func sizeSentence(r history.JobRecord, h history.JobRound) string {
 	}
 	slices.Sort(sizes)
 	var others []string
+	cheaper := false
 	for _, n := range sizes {
 		if n == got {
 			continue
 		}
-		more := costWithRoom(best[n]) - costWithRoom(d.Option)
+		more := best[n].Terms.Total() - d.Option.Terms.Total()
 		word := "more"
 		if more < 0 {
-			more, word = -more, "less"
+			more, word, cheaper = -more, "less", true
 		}
 		others = append(others, fmt.Sprintf("%d would have cost %s %s and ended %s", n, format.FormatDollars(more), word, sentenceTime(best[n].Finish)))
 	}
-	return fmt.Sprintf("%s offered it on %s pods. It got %d, which end %s; with the worth of the GPUs that they take, %s.",
-		format.CleanText(d.Site), format.JoinWithAnd(countsText(sizes)), got, sentenceTime(d.Option.Finish), format.JoinWithAnd(others))
+	why := ""
+	if cheaper {
+		why = " Which room was left, and what it is worth to other jobs, decided as well."
+	}
+	return fmt.Sprintf("%s offered it on %s pods. It got %d, which end %s; %s.%s",
+		format.CleanText(d.Site), format.JoinWithAnd(countsText(sizes)), got, sentenceTime(d.Option.Finish), format.JoinWithAnd(others), why)
 }
-
-// costWithRoom returns what an option costs, with the worth of the GPU-hours that it takes.
-func costWithRoom(p history.PricedOption) protocol.Microdollars { return p.Terms.Total() + p.Room }
 
 // countsText writes numbers as text.
 func countsText(all []int) (out []string) {

@@ -16,7 +16,7 @@ func TestTheSizesOfAnElasticJobAreTold(t *testing.T) {
 	answers := []history.Answer{{Site: "oslo", Options: []history.PricedOption{option(4, 2, 7), option(1, 9, 6), option(1, 4, 5)}}, {Site: "lyon", Options: []history.PricedOption{option(3, 1, 1)}}}
 	h := history.JobRound{Answers: answers, Decision: history.Decision{Kind: "award", Site: "oslo", Option: option(1, 4, 5)}}
 	got := sizeSentence(history.JobRecord{Job: job}, h)
-	if want := "oslo offered it on 1 and 4 pods. It got 1, which end 1 Jan 04:00; with the worth of the GPUs that they take, 4 would have cost $2.0000 more and ended 1 Jan 02:00."; got != want {
+	if want := "oslo offered it on 1 and 4 pods. It got 1, which end 1 Jan 04:00; 4 would have cost $2.0000 more and ended 1 Jan 02:00."; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if got, want := SizeText(job), "1 to 4 pods of 2 GPUs"; got != want {
