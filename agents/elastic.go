@@ -41,10 +41,10 @@ func (p *bidPricing) bidsForElastic(j protocol.Job) (all protocol.JobBids) {
 }
 
 // sizesFor returns on which numbers of pods the site offers an elastic job: the fewest, the most that it
-// could hold, as many as find room now, and of the points of its curve those that lie best between, at most maxSizes. A site that
-// does not deliver as offered runs the job on the pods that it names.
+// could hold, as many as find room now, and of the points of its curve those that lie best between, at most maxSizes. Without Delivery.Sizes
+// it is the number that the job names.
 func (p *bidPricing) sizesFor(j *protocol.Job) []int {
-	if !p.agent.delivery.AsOffered {
+	if !p.agent.delivery.Sizes {
 		return []int{j.PodCount()}
 	}
 	fewest, most := j.PodRange()

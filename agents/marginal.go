@@ -8,6 +8,7 @@ import "github.com/gridbid/gridbid/protocol"
 type MarginalCost struct {
 	TemporalShift      bool // bid later starts for deferrable jobs
 	SweepModelsAndCaps bool // bid each GPU model and cap, not only what the policy picks
+	Sizes              bool // bid elastic jobs on several numbers of pods; SweepModelsAndCaps does that, too
 	MaxOptionsPerModel int  // options for one job on each GPU model; default 4
 }
 
@@ -25,7 +26,7 @@ func (m MarginalCost) ProposeOptions(r *BidRequest) ([]protocol.BidOption, error
 
 // Delivery implements BidStrategy. A strategy that sells later hours reserves capacity for them.
 func (m MarginalCost) Delivery() Delivery {
-	return Delivery{KeepRoom: m.TemporalShift, AsOffered: m.SweepModelsAndCaps}
+	return Delivery{KeepRoom: m.TemporalShift, AsOffered: m.SweepModelsAndCaps, Sizes: m.Sizes || m.SweepModelsAndCaps}
 }
 
 // maxOptions returns MaxOptionsPerModel or its default.

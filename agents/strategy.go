@@ -34,6 +34,8 @@ type Delivery struct {
 	// AsOffered runs a job on the model and under the power cap of its option. Without it the
 	// placement policy picks the model, and there is no cap.
 	AsOffered bool
+	// Sizes bids an elastic job on several numbers of pods. Without it runs on as many as it names.
+	Sizes bool
 }
 
 // maxOptions bounds what a strategy may propose for one job: far above MaxOptionsPerModel times

@@ -65,17 +65,21 @@ func PolicyNames() []string {
 
 // DefaultPolicies returns the default policies to compare on some scenarios: the auction, also
 // with other SignalKnowledge, and the baselines. Rules that pause jobs are left out if no job
-// can be paused, because they then equal carbon-threshold and wait-awhile. SignalOwnForecasts
+// can be paused, because they then equal carbon-threshold and wait-awhile, and CarbonScaler if no
+// job is elastic, because it scales nothing then. SignalOwnForecasts
 // is left out if no site has a forecast service, because it then equals SignalForecasts.
 func DefaultPolicies(of ...spec.Scenario) []string {
 	pausable := slices.ContainsFunc(of, func(s spec.Scenario) bool {
 		return slices.ContainsFunc(s.Jobs, func(j protocol.Job) bool { return j.Pause > 0 })
 	})
+	elastic := slices.ContainsFunc(of, func(s spec.Scenario) bool {
+		return slices.ContainsFunc(s.Jobs, func(j protocol.Job) bool { return j.IsElastic() })
+	})
 	// Own forecasts differ from a service's only where there is a service.
 	foretold := slices.ContainsFunc(of, spec.Scenario.HasServiceForecasts)
 	var out []string
 	for _, name := range PolicyNames() {
-		if pausable || name != baseline.RuleSuspendResume && name != baseline.RuleWaitInterrupting {
+		if (pausable || name != baseline.RuleSuspendResume && name != baseline.RuleWaitInterrupting) && (elastic || name != baseline.RuleCarbonScaler) {
 			out = append(out, name)
 		}
 		for _, s := range signalKnowledgeKinds {
@@ -176,5 +180,5 @@ func policyConfig(policy string, seed uint64) (auction.ClearingRule, agents.Marg
 		body.Policy = fgd.MostAllocated
 	}
 	rule, _ := baseline.New(policy, seed) // it is one of its names
-	return rule, agents.MarginalCost{MaxOptionsPerModel: 1}, body
+	return rule, agents.MarginalCost{MaxOptionsPerModel: 1, Sizes: policy == baseline.RuleCarbonScaler}, body
 }

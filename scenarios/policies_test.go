@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
@@ -58,8 +59,14 @@ func TestUsualPoliciesAreThoseThatDiffer(t *testing.T) {
 	pausable := plain
 	pausable.Jobs = slices.Clone(plain.Jobs)
 	pausable.Jobs[0].Pause = 1
-	if got := scenarios.DefaultPolicies(plain, pausable); !slices.Contains(got, "suspend-resume") || len(got) != len(scenarios.PolicyNames())+4 {
+	if got := scenarios.DefaultPolicies(plain, pausable); !slices.Contains(got, "suspend-resume") || slices.Contains(got, "carbonscaler") || len(got) != len(scenarios.PolicyNames())+3 {
 		t.Errorf("where jobs can be paused usual are %v", got)
+	}
+	elastic := pausable
+	elastic.Jobs = slices.Clone(pausable.Jobs)
+	elastic.Jobs[0].Speed = []protocol.SpeedPoint{{Pods: 1, Speed: 1000}, {Pods: 2, Speed: 2000}}
+	if got := scenarios.DefaultPolicies(plain, elastic); !slices.Contains(got, "carbonscaler") {
+		t.Errorf("where jobs are elastic usual are %v", got)
 	}
 }
 

@@ -35,6 +35,8 @@ const (
 	RuleSuspendResume    = "suspend-resume"           // Ecovisor's suspend and resume
 	RuleWaitInterrupting = "wait-awhile-interrupting" // Let's Wait Awhile, with interruptions
 
+	RuleCarbonScaler = "carbonscaler" // CarbonScaler, for elastic jobs
+
 	RuleEnergyAware   = "energy-aware"   // least energy
 	RulePriorityOrder = "priority-order" // clusters by fixed priority, as in ACK One
 	RuleGeoGreedy     = "geo-greedy"     // least price and carbon now
@@ -44,7 +46,7 @@ const (
 func RuleNames() []string {
 	return []string{
 		RuleHomeFIFO, RuleRoundRobin, RuleRandom, RuleLeastAllocated, RuleMostAllocated, RulePriorityOrder, RuleEnergyAware,
-		RuleCheapestNow, RuleGreenestNow, RuleGeoGreedy, RuleCarbonThreshold, RuleWaitAwhile, RuleGAIA, RuleSuspendResume, RuleWaitInterrupting,
+		RuleCheapestNow, RuleGreenestNow, RuleGeoGreedy, RuleCarbonThreshold, RuleWaitAwhile, RuleGAIA, RuleSuspendResume, RuleWaitInterrupting, RuleCarbonScaler,
 	}
 }
 
@@ -70,6 +72,7 @@ func New(name string, seed uint64) (auction.ClearingRule, bool) {
 
 		RuleSuspendResume:    suspendResumeRule,
 		RuleWaitInterrupting: cheapestSegmentsRule,
+		RuleCarbonScaler:     carbonScalerRule,
 
 		RuleEnergyAware:   func() lotDecider { return awardLeastEnergy },
 		RulePriorityOrder: func() lotDecider { return awardFirstWithRoom },
@@ -116,7 +119,7 @@ func (b *baselineRule) Clear(in auction.Round) (out auction.Outcome) {
 		}
 		// Only starts of now use the capacity of now; queued and later starts do not.
 		if d.Verdict == auction.Award && d.Option.Start <= r.Now {
-			r.free[gpuPool{d.Site, d.Option.Model}] -= l.Job.TotalGPUMilli()
+			r.free[gpuPool{d.Site, d.Option.Model}] -= l.Job.GPUsUnder(&d.Option)
 		}
 		out.Decisions = append(out.Decisions, d)
 	}

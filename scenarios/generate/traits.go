@@ -49,6 +49,11 @@ const (
 	defaultStateSize = 8192             // MiB for each GPU
 )
 
+// PauseOf returns what a pause of a job of some GPUs costs, and the size of its checkpoint.
+func PauseOf(gpus int) (pause time.Duration, state protocol.MiB) {
+	return defaultPause, defaultStateSize * protocol.MiB(gpus)
+}
+
 // Given says which traits that others depend on a job has already.
 type Given struct{ Home, Urgency bool }
 
@@ -78,7 +83,7 @@ func (h TraitRates) AssignTraits(seed uint64, j protocol.Job, given Given) proto
 		j.Regions = []string{j.Home}
 	}
 	if j.MayWait() && j.GPUs > 0 && j.Run >= minPausable && drawWithProbability(SeededRand(seed, id, "pause"), int64(h.Pausable)) {
-		j.Pause, j.State = defaultPause, protocol.MiB(defaultStateSize*j.GPUs)
+		j.Pause, j.State = PauseOf(j.GPUs)
 	}
 	if d := SeededRand(seed, id, "input"); j.Home != "" && drawWithProbability(d, int64(h.Input)) {
 		j.Input = protocol.MiB(min(maxInput, math.Round(medianInput*math.Exp(drawNormal(d)))))

@@ -59,6 +59,9 @@ func (l fileLibrary) assembleScenario(s scenarioSpec, o Options) (Scenario, erro
 	if s.Jobs.Gangs != nil {
 		out.growGangs(*s.Jobs.Gangs)
 	}
+	if s.Jobs.Elastic != nil {
+		out.makeElastic(*s.Jobs.Elastic)
+	}
 	if err := out.buildFleets(s); err != nil {
 		return Scenario{}, err
 	}

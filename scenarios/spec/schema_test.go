@@ -91,7 +91,7 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		{"no jobs", swap("jobs: {count: 5}", "seed: 2"), ":1: lacks jobs: add it"},
 		{"two kinds of jobs", swap("count: 5", "count: 5, trace: x.csv"), ":7: jobs: want one of trace, count and list"},
 		{"invented jobs from a second", swap("count: 5", "count: 5, from: 3"), ":7: jobs: from, max, columns and one_node belong to a trace"},
-		{"listed jobs that should grow", swap("count: 5", "list: [{id: a, gpus: 8, run: 1h}], gangs: {share: 0.5}"), ":7: jobs: deferrable, flexible, resident, input and pausable draw traits of jobs, and gangs lets them grow"},
+		{"listed jobs that should grow", swap("count: 5", "list: [{id: a, gpus: 8, run: 1h}], gangs: {share: 0.5}"), ":7: jobs: deferrable, flexible, resident, input and pausable draw traits of jobs, gangs lets them grow, and elastic lets them scale"},
 		{"gangs without a share", swap("count: 5", "count: 5, gangs: {mean: 20}"), ":7: jobs/gangs"},
 		{"gangs beyond all jobs", swap("count: 5", "count: 5, gangs: {share: 1.5}"), ":7: jobs/gangs/share"},
 		{"a scale of nothing", smallest + "nodes: {file: x, scale: 0}\n", ":8: nodes/scale: is neither auto nor a number"},

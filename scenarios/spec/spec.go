@@ -79,6 +79,7 @@ type jobsSpec struct {
 	Pausable   *float64          `yaml:"pausable"`
 	OneNode    bool              `yaml:"one_node"`
 	Gangs      *gangsSpec        `yaml:"gangs"`
+	Elastic    *elasticSpec      `yaml:"elastic"`
 
 	thinTo int // of the jobs above, how many are kept (see thinTraceJobs); 0: all
 	draw   int // that of Options
@@ -205,7 +206,7 @@ func (s *scenarioSpec) validateSpec() error {
 	case kinds != 1 && !s.hasNoJobs():
 		return at("jobs")("want one of trace, count and list")
 	case s.Jobs.List != nil && s.Jobs.drawsTraits():
-		return at("jobs")("deferrable, flexible, resident, input and pausable draw traits of jobs, and gangs lets them grow; those of list say theirs: drop them")
+		return at("jobs")("deferrable, flexible, resident, input and pausable draw traits of jobs, gangs lets them grow, and elastic lets them scale; those of list say theirs: drop them")
 	case len(s.Expect) > 0 && s.Jobs.List == nil && !s.hasNoJobs():
 		return at("expect")("names jobs, and these have no names that a file knows: list them under jobs/list")
 	case s.Jobs.Trace == "" && (s.Jobs.From != nil || s.Jobs.Max != 0 || s.Jobs.Columns != nil || s.Jobs.OneNode):
@@ -242,7 +243,7 @@ func (s *scenarioSpec) validateSpec() error {
 
 // drawsTraits reports whether a spec says how traits of jobs are drawn.
 func (j jobsSpec) drawsTraits() bool {
-	return j.Deferrable != nil || j.Flexible != nil || j.Resident != nil || j.Input != nil || j.Pausable != nil || j.Gangs != nil
+	return j.Deferrable != nil || j.Flexible != nil || j.Resident != nil || j.Input != nil || j.Pausable != nil || j.Gangs != nil || j.Elastic != nil
 }
 
 // validateSite validates the keys of one site.
