@@ -17,7 +17,8 @@ import (
 //
 //   - A job runs in one place at a time, and not after it has ended.
 //   - No node has more load than capacity.
-//   - A gang runs with all its pods: never half a gang.
+//   - A gang runs with all its pods: never half a gang. An elastic job runs with as many as its award on the
+//     stream says, which are within its range.
 //   - No site lends more GPUs than its terms say.
 //   - A run is stopped to make room only for a job of a higher class, or on room that was lent; where nothing
 //     hides what runs, only if that helps, and no more than needed (see preempt.go).
@@ -35,6 +36,7 @@ type faultOracle struct {
 	submitter *retryingSubmitter
 	queues    map[string]*retryingSubmitter // by site
 	preempt   preemptions
+	sizes     map[run]int       // pods of the awards of elastic jobs, by the stream
 	siteOf    map[string]string // by node
 	over      protocol.Time     // since when all jobs have ended
 }
@@ -78,7 +80,7 @@ func (o *faultOracle) expectJob(j protocol.Job) {
 	}
 	if o.preempt.jobs == nil {
 		o.preempt = preemptions{make(map[protocol.JobID]protocol.Job), make(map[protocol.JobID]uint64), make(map[run]bool), make(map[run]bool), 0}
-		o.siteOf, o.queues = make(map[string]string), make(map[string]*retryingSubmitter)
+		o.siteOf, o.sizes, o.queues = make(map[string]string), make(map[run]int), make(map[string]*retryingSubmitter)
 	}
 	o.preempt.jobs[j.ID] = j
 	o.jobs[j.ID] = &observedJob{job: j, epochsSeen: make(map[uint64]bool)}
@@ -210,7 +212,9 @@ func (o *faultOracle) checkNodeCapacity(runs map[protocol.JobID]protocol.Launch)
 			}
 		}
 		o.checkDomain(id, &l)
-		if j := &o.jobs[id].job; pods != l.Job.PodCount() || pods < j.LeastPods() || pods > j.PodCount() {
+		o.checkSize(l, pods)
+		j := &o.jobs[id].job
+		if pods != l.Job.PodCount() || !j.IsElastic() && (pods < j.LeastPods() || pods > j.PodCount()) {
 			o.run.reportViolation("half a gang: %s runs with %d of its %d pods, and wants at least %d", id, pods, j.PodCount(), j.LeastPods())
 		}
 	}
@@ -226,6 +230,20 @@ func (o *faultOracle) checkDomain(id protocol.JobID, l *protocol.Launch) {
 			return
 		}
 		in = domain
+	}
+}
+
+// checkSize checks that an elastic job runs with the pods that it was awarded, within its range.
+func (o *faultOracle) checkSize(l protocol.Launch, pods int) {
+	asked := o.preempt.jobs[l.Job.ID]
+	if !asked.IsElastic() {
+		return
+	}
+	if fewest, most := asked.PodRange(); pods < fewest || pods > most {
+		o.run.reportViolation("%s runs with %d pods, and its range is %d to %d", l.Job.ID, pods, fewest, most)
+	}
+	if want, known := o.sizes[run{l.Job.ID, l.Epoch}]; known && want != pods {
+		o.run.reportViolation("%s runs with %d pods under epoch %d, and was awarded %d", l.Job.ID, pods, l.Epoch, want)
 	}
 }
 

@@ -93,7 +93,10 @@ func (p *faultRun) drawJobs() (out []protocol.Job) {
 		}
 		if p.plan.Gangs > 0 && p.dice.IntN(1000) < p.plan.Gangs {
 			j = j.WithPods([]protocol.Component{{Role: "worker", Pods: 2 + p.dice.IntN(3), GPUs: 1 + p.dice.IntN(2), Share: 1000, CPU: 1000, Memory: 512}})
-			if p.dice.IntN(2) == 0 && p.plan.Preempting == 0 { // else the runs, which are long then, would outlast the test
+			if i%2 == 0 && p.plan.Preempting == 0 { // with few pods the long runs of those plans would outlast the test
+				most := j.PodCount() + 2
+				j.Speed = []protocol.SpeedPoint{{Pods: 1, Speed: 1000}, {Pods: most, Speed: protocol.Milli(800 * most)}}
+			} else if p.dice.IntN(2) == 0 && p.plan.Preempting == 0 {
 				j.MinPods = 1 + p.dice.IntN(j.PodCount())
 			}
 			switch p.dice.IntN(4) {

@@ -51,6 +51,10 @@ func (x *preemptions) wasPreempted(r run) bool { return x.asked[r] && x.stopping
 func (o *faultOracle) foldEvent(m protocol.Message) {
 	x := &o.preempt
 	switch b := m.Body.(type) {
+	case protocol.Award:
+		if b.Option.Pods > 0 {
+			o.sizes[run{b.Job, b.Epoch}] = b.Option.Pods
+		}
 	case protocol.Accept:
 		x.accepted[b.Job] = b.Epoch
 	case protocol.Decline:
