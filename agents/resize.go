@@ -24,8 +24,8 @@ const (
 // planGrowth has growElasticJobs look a while after room became free.
 func (a *Agent) planGrowth(now protocol.Time) {
 	if a.growAt == 0 && a.delivery.AsOffered {
-		for _, l := range a.running {
-			if l.mayResize() {
+		for _, id := range slices.Sorted(maps.Keys(a.running)) {
+			if a.running[id].mayResize() {
 				a.growAt = now.Add(growDelay)
 				return
 			}
@@ -74,10 +74,11 @@ func (a *Agent) shouldGrow(now protocol.Time, l *activeRun) bool {
 	j := &l.launch.Job
 	call, ok := a.lastCall.Body.(protocol.CallForBids)
 	launch := l.started.Add(l.launch.Run).Sub(now)
-	if !ok || a.curve == nil || now.Sub(l.started) <= j.Pause || launch <= 2*j.Pause {
+	left := a.remainingRun(l, launch)
+	if !ok || a.curve == nil || j.Run-left <= 2*j.Pause || launch <= 2*j.Pause { // it may still be moving its input
 		return false
 	}
-	rest := j.RemainderAfterPause(a.cfg.Site, a.remainingRun(l, launch))
+	rest := j.RemainderAfterPause(a.cfg.Site, left)
 	_, most := j.PodRange()
 	whole := rest.AtPods(most)
 	room := a.fleet.PodsThatFit(now, &whole, l.launch.Model, launch)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -56,12 +55,8 @@ func (l *lot) awardedJob() *protocol.Job {
 	return &j
 }
 
-// mayResizeAfter reports whether the site of a lot may pause it unasked with so much left, for it to go on with
-// another number of pods: an elastic job that allows it, of which at least as much was done as a pause costs.
-func (l *lot) mayResizeAfter(left time.Duration) bool {
-	j := l.awardedJob()
-	return j.IsElastic() && j.Pause > 0 && j.Run-left >= j.Pause
-}
+// mayResize reports whether the site of a lot may pause it unasked, for it to go on with another number of pods.
+func (l *lot) mayResize() bool { return l.job.IsElastic() && l.job.Pause > 0 }
 
 // spreadOf returns the places that a site stated for an option of a job.
 func spreadOf(all []protocol.Spread, id protocol.JobID, option int) []protocol.Place {

@@ -241,7 +241,7 @@ func (k *Market) handleUsageReport(now protocol.Time, m protocol.Message, d prot
 		k.counts[string(protocol.ImpossibleBid)]++
 		return nil
 	}
-	if !m.IsPlausible() || d.Ended > now || d.Left < 0 || d.Left > l.awardedJob().Run || d.Left > 0 && l.pause == 0 && !l.mayResizeAfter(d.Left) {
+	if !m.IsPlausible() || d.Ended > now || d.Left < 0 || d.Left > l.awardedJob().Run || d.Left > 0 && l.pause == 0 && !l.mayResize() {
 		return k.closeUnpaid(now, m, l, closed)
 	}
 	k.recordEvent(m)
@@ -254,8 +254,12 @@ func (k *Market) handleUsageReport(now protocol.Time, m protocol.Message, d prot
 		k.endLot(now, l)
 		return append(msgs, k.reportStatus(now, l, l.closedStatus(d))...)
 	}
-	site := l.site
-	if k.requeueRemainder(now, l, d.Left); l.cancelRequested {
+	site, idle := l.site, l.pause == 0 && l.awardedJob().Run-d.Left < l.job.Pause
+	k.requeueRemainder(now, l, d.Left)
+	if idle { // paused unasked, and before it did as much as that costs
+		l.countRenege(site)
+	}
+	if l.cancelRequested {
 		return append(msgs, k.rejectLot(now, l, reasonCancelled)...)
 	}
 	return append(msgs, k.reportStatus(now, l, protocol.JobStatus{State: protocol.Waiting, Site: site})...)
