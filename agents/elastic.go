@@ -19,16 +19,13 @@ func (p *bidPricing) bidsForElastic(j protocol.Job) (all protocol.JobBids) {
 		if p.called = &j; at.Run > protocol.MaxRun {
 			continue
 		}
-		spreads, holes, within, largest := len(p.spreads), len(p.holes), len(p.within), len(p.largest)
+		spreads, holes, largest := len(p.spreads), len(p.holes), len(p.largest)
 		m := p.bidsForJob(at)
 		for i := range p.spreads[spreads:] {
 			p.spreads[spreads+i].Option += len(all.Options)
 		}
 		for i := range p.holes[holes:] {
 			p.holes[holes+i].Option += len(all.Options)
-		}
-		if within > 0 && len(p.within) > within && p.within[within-1] == j.ID {
-			p.within = p.within[:within]
 		}
 		// Of the numbers without options the fewest pods say why: they would fit first.
 		if all.Job == "" {

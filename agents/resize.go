@@ -36,7 +36,7 @@ func (a *Agent) planGrowth(now protocol.Time) {
 // mayResize reports whether a run's number of pods can change at a checkpoint.
 func (l *activeRun) mayResize() bool {
 	j := &l.launch.Job
-	return l.running && l.preempt == nil && !l.cannotPause && !l.resizing && j.IsElastic() && j.Pause > 0
+	return l.running && l.preempt == nil && l.recall == nil && !l.cannotPause && !l.resizing && j.IsElastic() && j.Pause > 0
 }
 
 // growElasticJobs asks the executor to pause the elastic jobs that would be better off with more pods. Whether

@@ -59,6 +59,9 @@ func (j *Job) SlowedBy(x *Job) (all, fewer time.Duration) {
 	return time.Duration(j.Pods[i].Pods), time.Duration(x.Pods[i].Pods)
 }
 
+// HasSizes reports whether j can run on several numbers of pods: it is elastic, or may start with fewer.
+func (j *Job) HasSizes() bool { return j.IsElastic() || j.MinPods > 0 }
+
 // AtPlaces returns j as it runs at some places: an elastic job on as many pods as they have, if these are
 // within its range, a gang that may start with fewer pods with those, and any other job as it is.
 func (j Job) AtPlaces(places []Place) Job {

@@ -64,7 +64,7 @@ type Lot struct {
 type SiteBids struct {
 	Site    string
 	Options []protocol.BidOption
-	GPUs    []protocol.Milli // nil, or one per option: what it takes of a gang that may start with fewer pods
+	GPUs    []protocol.Milli // nil, or one per option: what it takes, of a job that can run on several numbers of pods
 	Bias    []protocol.Milli // nil, or one per option: the policy ranks it as so many thousandths cheaper than it is
 }
 

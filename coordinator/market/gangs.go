@@ -46,13 +46,23 @@ func (k *Market) invalidSpread(site string, j *protocol.Job, o *protocol.BidOpti
 	return ""
 }
 
-// awardedJob returns the job of a lot as it was awarded last: an elastic one on as many pods.
+// awardedJob returns the job of a lot as it was awarded last: an elastic one, and a gang that may start with
+// fewer pods, on as many pods.
 func (l *lot) awardedJob() *protocol.Job {
-	if l.option.Pods == 0 {
+	if len(l.places) == 0 {
 		return &l.job
 	}
-	j := l.job.Under(&l.option)
+	j := l.job.AtPlaces(l.places)
 	return &j
+}
+
+// placesToKeep returns the places of an award that awardedJob needs: those of a job that can run on several
+// numbers of pods.
+func (l *lot) placesToKeep(places []protocol.Place) []protocol.Place {
+	if !l.job.HasSizes() {
+		return nil
+	}
+	return places
 }
 
 // mayResize reports whether the site of a lot may pause it unasked, for it to go on with another number of pods.
@@ -75,20 +85,28 @@ func (r *round) placesOf(l *lot, site string, o protocol.BidOption) []protocol.P
 	}
 	bids := r.offers[site]
 	for _, m := range bids.Jobs {
-		if i := slices.Index(m.Options, o); m.Job == l.job.ID && i >= 0 {
+		if m.Job != l.job.ID {
+			continue
+		}
+		if i := slices.Index(m.Options, o); i >= 0 {
 			return spreadOf(bids.Spreads, m.Job, i)
 		}
 	}
 	return nil
 }
 
-// gpusOfOptions returns what each option of a gang that may start with fewer pods takes; nil of other jobs.
+// gpusOfOptions returns what each option of an elastic job, or of a gang that may start with fewer pods,
+// takes; nil of other jobs.
 func (r *round) gpusOfOptions(l *lot, site string, options []protocol.BidOption) (gpus []protocol.Milli) {
-	if l.job.MinPods == 0 {
+	if !l.job.HasSizes() {
 		return nil
 	}
-	for _, o := range options {
-		job := l.job.AtPlaces(r.placesOf(l, site, o))
+	for i := range options {
+		if l.job.IsElastic() { // its places are as many as its pods: see invalidSpread
+			gpus = append(gpus, l.job.GPUsUnder(&options[i]))
+			continue
+		}
+		job := l.job.AtPlaces(r.placesOf(l, site, options[i]))
 		gpus = append(gpus, job.TotalGPUMilli())
 	}
 	return gpus

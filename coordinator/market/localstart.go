@@ -30,7 +30,7 @@ func (k *Market) handleLocalStart(now protocol.Time, m protocol.Message, b proto
 	if k.round == nil { // no epoch is above the number of rounds: see maxForgottenEpoch
 		k.rounds = max(k.rounds, l.epoch)
 	}
-	l.why, l.lease = protocol.Reason{Code: protocol.StartedAlone}, l.due
+	l.why, l.lease, l.places = protocol.Reason{Code: protocol.StartedAlone}, l.due, nil
 	k.timers.addToTimerQueue(l)
 	return []protocol.Message{k.sendAndRecord(now, m.From, protocol.Award{
 		Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: l.option, MayQueue: true, Lease: l.due, Why: l.why, Task: l.task,

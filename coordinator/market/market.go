@@ -151,6 +151,7 @@ type lot struct {
 	epoch            uint64             // number of the current award; 0: never awarded
 	site             string             // that has, or last had, the award; "" if that award is void
 	option           protocol.BidOption // of the last award
+	places           []protocol.Place   // of the last award, if it says on how many pods the job runs
 	lease            protocol.Time      // of the last award
 	pause            protocol.Time      // of the last award: when the run is to pause; 0: never
 	submitted        protocol.Job       // the job as submitted; the field job is what is left of it

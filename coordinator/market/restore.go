@@ -76,7 +76,7 @@ func (k *Market) Restore(m protocol.Message) {
 			l.leaseExpired()
 			l.roundDecided()
 			l.state, l.site, l.option, l.epoch, l.due = awarded, m.To.SiteName(), b.Option, b.Epoch, b.Lease
-			l.why, l.lease, l.pause = b.Why, b.Lease, b.Pause
+			l.why, l.lease, l.pause, l.places = b.Why, b.Lease, b.Pause, l.placesToKeep(b.Places)
 			k.timers.addToTimerQueue(l)
 		}
 	case protocol.Preempt:

@@ -242,7 +242,7 @@ func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, im
 			if k.mayStillRun(a.site, job.ID) {
 				continue
 			}
-			fitting, over := claim.withinUseCaps(a.site, a.bids.Options)
+			fitting, over := claim.withinUseCaps(a.site, a.bids.Options, r.gpusOfOptions(r.lots[i], a.site, a.bids.Options))
 			if over.Code != "" {
 				against[i] = over
 			}
@@ -361,10 +361,12 @@ func (k *Market) applyDecision(now protocol.Time, l *lot, d auction.Decision, pr
 		}
 		l.epoch = max(l.epoch, k.maxForgottenEpoch) + 1
 		l.why, l.lease, l.pause = d.Why, l.due, d.PauseAt
+		places := k.advisor.cleared.placesOf(l, d.Site, d.Option)
+		l.places = l.placesToKeep(places)
 		k.timers.addToTimerQueue(l)
 		return k.sendAndRecord(now, protocol.AgentParty(d.Site), protocol.Award{
 			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, MayQueue: d.MayQueue, NotBeforeStart: k.constrainsStart(now, &l.submitted, d),
-			Lease: l.due, Why: d.Why, Proof: proof, Task: l.task, Pause: d.PauseAt, Places: k.advisor.cleared.placesOf(l, d.Site, d.Option),
+			Lease: l.due, Why: d.Why, Proof: proof, Task: l.task, Pause: d.PauseAt, Places: places,
 		})
 	case auction.Reject:
 		return k.rejectLot(now, l, d.Why)[0]

@@ -55,7 +55,8 @@ func (k *Market) plannedUse(now protocol.Time, r *round, answers [][]siteAnswer)
 		l := k.lots[id]
 		late := (l.state == waiting || l.state == called) && l.site != "" && now < l.lease.Add(leaseGrace)
 		if l.state == awarded || l.state == accepted || late {
-			x := useOf(&l.submitted, l.site, &l.option)
+			at := l.submitted.AtPlaces(l.places)
+			x := useOf(&l.submitted, l.site, &l.option, at.TotalGPUMilli())
 			if x.to <= now { // overran its plan, or its end was not reported yet: assume another hour
 				x.to = now.Add(time.Hour)
 			}
@@ -74,9 +75,9 @@ const leaseGrace = time.Minute
 
 // useOf returns what an option takes. Its power is the mean over its time, rounded up, and includes
 // the facility's overhead (PUE), as the bid's energy does.
-func useOf(j *protocol.Job, site string, o *protocol.BidOption) runUse {
+func useOf(j *protocol.Job, site string, o *protocol.BidOption, gpus protocol.Milli) runUse {
 	seconds := max(int64(o.Finish.Sub(o.Start)/time.Second), 1)
-	return runUse{j, site, o.Start, o.Finish, protocol.Milliwatts((int64(o.Energy) + seconds - 1) / seconds), j.GPUsUnder(o)}
+	return runUse{j, site, o.Start, o.Finish, protocol.Milliwatts((int64(o.Energy) + seconds - 1) / seconds), gpus}
 }
 
 // A jobClaim is what one job may use in a round. While it is open, the job's own possible uses do not
@@ -112,8 +113,8 @@ func (c *jobClaim) closeClaim() {
 
 // withinUseCaps returns the options at a site that keep every cap of power and of GPUs of the policy
 // and the quota of the job's tenant, next to all awarded runs and to whatever earlier jobs of this
-// round may get, and why others are left out, if any are.
-func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption) (fitting []protocol.BidOption, against protocol.Reason) {
+// round may get, and why others are left out, if any are. Gpus is what each takes; nil: all of the job's.
+func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []protocol.Milli) (fitting []protocol.BidOption, against protocol.Reason) {
 	if c == nil {
 		return all, against
 	}
@@ -122,10 +123,14 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption) (fitting
 	var capped protocol.Rule
 	n := 0 // options that fit
 	for i := range all {
-		x := runUse{job: c.job, site: site, from: all[i].Start, to: all[i].Finish, gpus: c.job.GPUsUnder(&all[i])}
+		size := c.job.TotalGPUMilli()
+		if gpus != nil {
+			size = gpus[i]
+		}
+		x := runUse{job: c.job, site: site, from: all[i].Start, to: all[i].Finish, gpus: size}
 		var caps []protocol.Rule
 		if len(k.policy.Rules) > 0 {
-			x = useOf(c.job, site, &all[i])
+			x = useOf(c.job, site, &all[i], x.gpus)
 			caps = policy.UseCapsFor(k.policy, *c.job, site, x.from)
 		}
 		if i := slices.IndexFunc(caps, func(r protocol.Rule) bool {

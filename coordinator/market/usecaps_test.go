@@ -106,7 +106,7 @@ func TestUseCapsMatchAnOracle(t *testing.T) {
 		u := k.plannedUse(noon, &round{}, nil)
 		beside := make(map[protocol.JobID][]runUse)
 		for id, l := range k.lots {
-			beside[id] = []runUse{useOf(&l.submitted, l.site, &l.option)}
+			beside[id] = []runUse{useOf(&l.submitted, l.site, &l.option, l.submitted.TotalGPUMilli())}
 		}
 		amount := func(r protocol.Rule, x runUse) int64 {
 			switch {
@@ -143,7 +143,7 @@ func TestUseCapsMatchAnOracle(t *testing.T) {
 				fits := true
 				for _, r := range policy.UseCapsFor(k.policy, j, site, o.Start) {
 					for at0 := o.Start; at0 < o.Finish; at0 = at0.Add(time.Minute) {
-						fits = fits && at(r, j.ID, at0)+amount(r, useOf(&j, site, &o)) <= max(int64(r.Power), int64(r.GPUs))
+						fits = fits && at(r, j.ID, at0)+amount(r, useOf(&j, site, &o, j.TotalGPUMilli())) <= max(int64(r.Power), int64(r.GPUs))
 					}
 				}
 				if fits {
@@ -151,15 +151,15 @@ func TestUseCapsMatchAnOracle(t *testing.T) {
 				}
 			}
 			c := u.openClaim(k, &j)
-			got, _ := c.withinUseCaps(site, all)
+			got, _ := c.withinUseCaps(site, all, nil)
 			c.closeClaim()
 			if !slices.Equal(got, want) {
 				t.Fatalf("of %v at %s %v fit; want %v", all, site, got, want)
 			}
 			if len(want) > 0 {
-				mine := useOf(&j, site, &want[0])
+				mine := useOf(&j, site, &want[0], j.TotalGPUMilli())
 				for _, o := range want {
-					x := useOf(&j, site, &o)
+					x := useOf(&j, site, &o, j.TotalGPUMilli())
 					mine = runUse{&j, site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power), max(mine.gpus, x.gpus)}
 				}
 				beside[j.ID] = append(beside[j.ID], mine)
@@ -180,7 +180,7 @@ func TestPowerCapCheckIsSublinearInRuns(t *testing.T) {
 		}
 		return testing.AllocsPerRun(10, func() {
 			c := u.openClaim(k, &protocol.Job{ID: "train"})
-			c.withinUseCaps("oslo", all)
+			c.withinUseCaps("oslo", all, nil)
 			c.closeClaim()
 		})
 	}
