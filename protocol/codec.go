@@ -62,6 +62,8 @@ var bodyTypesByKind = func() map[string]reflect.Type {
 	registerRow[Job]()
 	registerRow[Component]()
 	registerRow[PodGroup]()
+	registerRow[Part]()
+	registerRow[PartSite]()
 	registerRow[Label]()
 	registerRow[NodeTopology]()
 	registerRow[SpeedPoint]()
@@ -106,7 +108,7 @@ var bodyTypesByKind = func() map[string]reflect.Type {
 	byName := make(map[string]reflect.Type)
 	for _, b := range []Body{
 		Submit{}, CallForBids{}, Bids{}, Award{}, Defer{}, Reject{}, Accept{}, Decline{}, Launch{}, Started{}, Finished{},
-		CompletedRun{}, Interrupted{}, Preempt{}, Preempted{}, UsageReport{}, Settlement{}, JobStatus{}, RegisterSite{}, Inventory{}, Signal{}, IdleReading{}, SiteUsage{}, JudgeRequest{}, JudgeAnswer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, InputLog{}, Snapshot{}, DecommissionSite{}, QuoteRequest{}, Quote{}, Heartbeat{}, SiteCondition{}, SitePrices{}, LocalStart{},
+		CompletedRun{}, Interrupted{}, PartsDecided{}, Preempt{}, Preempted{}, UsageReport{}, Settlement{}, JobStatus{}, RegisterSite{}, Inventory{}, Signal{}, IdleReading{}, SiteUsage{}, JudgeRequest{}, JudgeAnswer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, InputLog{}, Snapshot{}, DecommissionSite{}, QuoteRequest{}, Quote{}, Heartbeat{}, SiteCondition{}, SitePrices{}, LocalStart{},
 		SubmitService{}, ScaleService{}, RebalanceService{}, DeleteService{}, CallForCapacity{}, CapacityBid{}, ServiceDivision{}, AssignReplicas{}, ReplicaStatus{}, RunReplicas{}, ReplicasRunning{},
 		LogHead{}, Receipt{}, SiteClearing{}, LogBegin{}, LogEntries{}, Openings{},
 	} {

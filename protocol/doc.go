@@ -21,6 +21,7 @@
 //	Reject       refuse    coordinator -> submitter    no site can run it, and why
 //	Accept       accept    agent       -> coordinator  the site has reserved the capacity
 //	Decline      decline   agent       -> coordinator  the site cannot run it any more, and why
+//	PartsDecided parts     coordinator -> submitter    all parts of a job at several sites stand, or none does
 //	Confirm      confirm   coordinator -> sender       a Submit, RegisterSite, Accept, Decline or UsageReport is durable
 //	Launch       launch    agent       -> executor     start it on this node and these GPUs, under this power cap
 //	Started      started   executor    -> agent        it runs; a live agent tells the coordinator, and where

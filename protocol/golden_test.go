@@ -33,7 +33,12 @@ var (
 		j.RequiredTopology, j.RequiredFor, j.Groups = "zone", 2*time.Hour, []PodGroup{{Component: 1, Level: "rack", Pods: 2}}
 		return j
 	}()
-	anElastic  = Job{ID: "elastic", Arrival: noon, Run: time.Hour, Deadline: noon.Add(4 * time.Hour), Speed: []SpeedPoint{{Pods: 1, Speed: 1000}, {Pods: 4, Speed: 3100}, {Pods: 8, Speed: 5200}}}.WithPods([]Component{{Role: "worker", Pods: 4, GPUs: 8, Share: 1000, CPU: 32_000, Memory: 65536}})
+	anElastic    = Job{ID: "elastic", Arrival: noon, Run: time.Hour, Deadline: noon.Add(4 * time.Hour), Speed: []SpeedPoint{{Pods: 1, Speed: 1000}, {Pods: 4, Speed: 3100}, {Pods: 8, Speed: 5200}}}.WithPods([]Component{{Role: "worker", Pods: 4, GPUs: 8, Share: 1000, CPU: 32_000, Memory: 65536}})
+	aDividedGang = func() Job {
+		j := aGang
+		j.Parts, j.MaxSites = []Part{{Name: "left", Pods: []int{1, 1}}, {Name: "right", Pods: []int{0, 3}}}, 2
+		return j
+	}()
 	aRackGang  = func() Job { j := aGang; j.RequiredTopology = "rack"; return j }()
 	gangPlaces = []Place{{Pods: 1, Node: "n1"}, {Component: 1, Pods: 1, Node: "n1", Devices: []int{0, 1, 2, 3, 4, 5, 6, 7}}, {Component: 1, Pods: 3, Node: "n2", Devices: []int{0}}}
 	aService   = Service{ID: "chat", Tenant: "vision", Priority: 10, Wanted: 12, Min: 2, Max: 60, GPUs: 1, Share: 500, GPUMemory: 16384, CPU: 4000, Memory: 32768,
@@ -95,6 +100,7 @@ var sentences = []Message{
 		Prompt: "9f86d081", Elapsed: 320 * time.Millisecond, Tokens: 512}),
 	sent(InputLog{Incarnation: 2, Rules: `{"Lease":10}`, Restored: []Input{{From: "agent/oslo", Seq: 1<<40 + 3}},
 		Steps: []Input{{At: noon, From: Submitter, Seq: 7}, {At: noon.Add(time.Second)}}}),
+	sent(PartsDecided{Job: "gang", Epoch: 3, Parts: []PartSite{{Part: "gang.left", Site: "oslo"}, {Part: "gang.right", Site: "lyon"}}, Why: Reason{Code: PartLost}}),
 	sent(Preempt{Job: "philly-17", Epoch: 3, For: "urgent-2", Why: Reason{Code: StrongerClaim, Note: "priority 100 over 0"}, Until: noon.Add(5 * time.Minute)}),
 	sent(Preempted{Job: "philly-17", Epoch: 3, For: "urgent-2", Why: Reason{Code: StrongerClaim}, Lost: 20 * time.Minute}),
 	sent(DecommissionSite{Site: "oslo", By: "ada", Why: "flooded", End: true}),
@@ -205,6 +211,9 @@ var grown = []struct {
 		Spreads: []Spread{{Job: "gang", Places: []Place{{Pods: 1, Node: "n1"}, {Component: 1, Pods: 2, Node: "n2"}}}}, Largest: []LargestSet{{Job: "huge", Pods: 11}}})},
 	{"submit-min-pods", sent(Submit{Job: aThinGang})},
 	{"submit-groups", sent(Submit{Job: aGrouped})},
+	{"submit-parts", sent(Submit{Job: aDividedGang})},
+	{"call-part", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: aDividedGang.PartJobs()})},
+	{"parts-committed", sent(PartsDecided{Job: "gang", Epoch: 3, Parts: []PartSite{{Part: "gang.left", Site: "oslo"}}, Committed: true, StartBy: noon.Add(time.Hour)})},
 	{"submit-topology", sent(Submit{Job: aRackGang})},
 	{"offer-domain", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "gang", Options: []BidOption{anOption}}},
 		Spreads: []Spread{{Job: "gang", Places: []Place{{Pods: 3, Node: "n1"}}}}, WithinDomain: []JobID{"gang"}})},

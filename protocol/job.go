@@ -37,6 +37,12 @@ type Job struct {
 	RequiredFor       time.Duration `msgpack:"tf,omitempty" json:",omitempty"` // since its arrival; then what it requires it prefers; 0: always
 	Groups            []PodGroup    `msgpack:"gr,omitempty" json:",omitempty"` // of its pods; see podgroups.go
 
+	// Parts of a gang that may go to different sites, at how many at most, and of which job this is a part; see
+	// parts.go.
+	Parts    []Part `msgpack:"pt,omitempty" json:",omitempty"`
+	MaxSites int    `msgpack:"ms,omitempty" json:",omitempty"`
+	PartOf   JobID  `msgpack:"po,omitempty" json:",omitempty"`
+
 	// Time and place.
 	Arrival  Time          `msgpack:"a"`
 	Run      time.Duration `msgpack:"r"`            // run time at the reference clock, a V100 without a cap; 0: unknown, sites estimate it
@@ -97,6 +103,8 @@ func (j Job) InvalidReason() string {
 		return j.invalidTopology()
 	case j.invalidGroups() != "":
 		return j.invalidGroups()
+	case j.invalidParts() != "":
+		return j.invalidParts()
 	case !j.IsGang() && (j.GPUs < 0 || j.GPUs > MaxGPUs):
 		return "gpus: want 0..16 of one node; a job over several nodes has components"
 	case !j.IsGang() && invalidShare(j.GPUs, j.Share) != "":
@@ -152,7 +160,11 @@ func (j Job) MaxWireSize() int {
 		n += len(j.Groups[i].Level) + 32
 	}
 	n += len(j.Speed) * 24
-	return n + 296 // 27 keys with their lengths, and 15 integers
+	n += len(j.PartOf)
+	for i := range j.Parts {
+		n += len(j.Parts[i].Name) + 9*len(j.Parts[i].Pods) + 16
+	}
+	return n + 328 // 30 keys with their lengths, and 16 integers
 }
 
 // Bounds of a job's values. They keep sums and products of them within 64 bits.

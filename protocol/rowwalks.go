@@ -218,6 +218,9 @@ func (j *Job) walkJobFields(f *fieldCursor) {
 	walkTextField(f, "tp", &j.PreferredTopology, unlessZero)
 	walkIntField(f, "tf", &j.RequiredFor, unlessZero)
 	walkRowListField(f, "gr", &j.Groups)
+	walkRowListField(f, "pt", &j.Parts)
+	walkIntField(f, "ms", &j.MaxSites, unlessZero)
+	walkTextField(f, "po", &j.PartOf, unlessZero)
 	walkIntField(f, "a", &j.Arrival, always)
 	walkIntField(f, "r", &j.Run, always)
 	walkIntField(f, "d", &j.Deadline, always)
@@ -255,6 +258,20 @@ func (r *SpeedPoint) walkWire(w *wire) {
 	c := w.beginRow(2)
 	walkInt(&c, &r.Pods)
 	walkInt(&c, &r.Speed)
+	c.skipNewerColumns()
+}
+
+func (r *Part) walkWire(w *wire) {
+	c := w.beginRow(2)
+	walkName(&c, &r.Name)
+	walkInts(&c, &r.Pods)
+	c.skipNewerColumns()
+}
+
+func (r *PartSite) walkWire(w *wire) {
+	c := w.beginRow(2)
+	walkName(&c, &r.Part)
+	walkName(&c, &r.Site)
 	c.skipNewerColumns()
 }
 

@@ -28,6 +28,14 @@ type ComponentSpec struct {
 	Min   int         `yaml:"min"`
 	Max   int         `yaml:"max"`
 	Speed []SpeedSpec `yaml:"speed"`
+	Part  string      `yaml:"part"`
+}
+
+// A SitesSpec says at how many sites the parts of a job may run, and, unless its components name theirs,
+// how many equal parts there are.
+type SitesSpec struct {
+	Max   int `yaml:"max"`
+	Parts int `yaml:"parts"`
 }
 
 // A TopologySpec is the wish that all pods of a job go into one domain of a level, a label key of nodes.
@@ -46,6 +54,9 @@ func (s Spec) withComponents(j protocol.Job, at func(key, format string, args ..
 		}
 		if s.Topology != (TopologySpec{}) {
 			return j, at("topology", "is that of a job of one pod, which is in one domain anyway: add components, or drop it")
+		}
+		if s.Sites != (SitesSpec{}) {
+			return j, at("sites", "is that of a job of one pod, which is at one site anyway: add components, or drop it")
 		}
 		return j, nil
 	}
@@ -111,6 +122,51 @@ func (s Spec) withComponents(j protocol.Job, at func(key, format string, args ..
 			return j, at("topology/for", "is %q: want a time span such as 2h", s.Topology.For)
 		}
 	}
+	return s.withParts(j, at)
+}
+
+// withParts returns a gang with the parts of the file, if they may go to several sites.
+func (s Spec) withParts(j protocol.Job, at func(key, format string, args ...any) error) (protocol.Job, error) {
+	parts := make(map[string]*protocol.Part)
+	var names []string
+	for i, c := range s.Components {
+		switch {
+		case c.Part == "" && len(parts) > 0:
+			return j, at(fmt.Sprintf("components/%d", i), "names no part, and others do: give it a part, too")
+		case c.Part == "":
+			continue
+		case i > 0 && len(parts) == 0:
+			return j, at(fmt.Sprintf("components/%d/part", i), "is a part, and components before it name none: give each its part")
+		case s.Sites.Parts != 0:
+			return j, at("sites/parts", "is given together with parts of components: leave one out")
+		case s.Sites.Max == 0:
+			return j, at(fmt.Sprintf("components/%d/part", i), "is a part of a job that goes to one site: add sites with max, or drop it")
+		case parts[c.Part] == nil:
+			parts[c.Part], names = &protocol.Part{Name: c.Part, Pods: make([]int, len(j.Pods))}, append(names, c.Part)
+		}
+		if len(j.Pods) == len(s.Components) {
+			parts[c.Part].Pods[i] = j.Pods[i].Pods
+		}
+	}
+	for _, name := range names {
+		j.Parts = append(j.Parts, *parts[name])
+	}
+	if s.Sites.Parts != 0 {
+		var ok bool
+		if j, ok = j.WithEqualParts(s.Sites.Parts); !ok {
+			return j, at("sites/parts", "is %d, which does not divide the pods of each component: want a divisor, or name a part in each component", s.Sites.Parts)
+		}
+	}
+	switch n := len(j.Parts); {
+	case s.Sites.Max > 1 && n < 2:
+		return j, at("sites/max", "is %d, and the job has no parts that could go to different sites: add parts, or name a part in each component", s.Sites.Max)
+	case s.Sites.Max > n && n > 0:
+		return j, at("sites/max", "is %d, and the job has %d parts: want at most %d", s.Sites.Max, n, n)
+	case s.Sites.Max <= 1: // all parts at one site is the gang as it is
+		j.Parts = nil
+		return j, nil
+	}
+	j.MaxSites = s.Sites.Max
 	return j, nil
 }
 

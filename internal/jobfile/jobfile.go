@@ -67,6 +67,7 @@ type Spec struct {
 	// Components make it a job of several pods: see components.go.
 	Components   []ComponentSpec `yaml:"components"`
 	Topology     TopologySpec    `yaml:"topology"`
+	Sites        SitesSpec       `yaml:"sites"`
 	MinAvailable int             `yaml:"min_available"`
 	Task         string          `yaml:"task"`
 }
