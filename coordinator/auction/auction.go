@@ -152,7 +152,12 @@ func (a *Auction) Clear(r Round) Outcome {
 	p, choice := a.assignRound(&r)
 	p.recordChoices(choice)
 	out := Outcome{Decisions: make([]Decision, len(r.Lots)), Placed: make([]bool, len(r.Lots)), TakesKept: p.takesKept(choice), Proof: p.certifyBound(choice)}
+	a.decideParts(r, p, choice, out.Decisions)
 	for i := range r.Lots {
+		if r.Lots[i].Job.PartOf != "" {
+			out.Placed[i] = choice[i] >= 0
+			continue
+		}
 		d := a.decideLot(r, p, i, choice[i])
 		if d.Verdict == Defer {
 			d.HeldBy = p.poolWithoutRoom(i)
@@ -187,7 +192,8 @@ func (a *Auction) assignRound(r *Round) (*problem, []int) {
 	if r.Full {
 		p.searchPrices(a.cfg.Steps)
 	}
-	return p, p.assignOptions()
+	p.groups = groupParts(r.Lots)
+	return p, p.assignWithParts()
 }
 
 // sortPlan drops from order the jobs that are planned no more. Most of the plan stays from round to

@@ -266,9 +266,16 @@ func (p *problem) certifyBound(choice []int) protocol.Certificate {
 		proof.Primal += p.lots[i].all[c].cost
 		proof.Jobs++
 	}
+	placed := func(lot int) int {
+		if choice[lot] < 0 {
+			return -1
+		}
+		return lot
+	}
+	free += protocol.Microdollars(math.Floor(p.boundOfParts(p.groups, placed, priceOfFreeCapacity)))
 	var value float64
 	if p.full && free < proof.Primal && (proof.Jobs < len(p.lots) || p.keepsCapacity()) {
-		q := &problem{grid: p.grid, arena: p.arena, now: p.now, from: p.from, pools: slices.Clone(p.pools), sums: slices.Clone(p.sums), priceVersion: p.priceVersion + 1}
+		q := &problem{grid: p.grid, arena: p.arena, planning: p.planning, now: p.now, from: p.from, pools: slices.Clone(p.pools), sums: slices.Clone(p.sums), priceVersion: p.priceVersion + 1}
 		for i, c := range choice {
 			if c >= 0 {
 				q.lots = append(q.lots, p.lots[i]) // the bound is for the same jobs only
@@ -278,11 +285,25 @@ func (p *problem) certifyBound(choice []int) protocol.Certificate {
 			q.pools[i].room = q.pools[i].bare
 		}
 		value = q.searchPrices(certificateSteps)
+		value += q.boundOfParts(p.groups, func(lot int) int { return placedBefore(choice, lot) }, q.capacityCost)
 	} else {
-		value = p.boundAtPrices(choice)
+		value = p.boundAtPrices(choice) + p.boundOfParts(p.groups, placed, p.capacityCost)
 	}
 	proof.Bound = min(max(protocol.Microdollars(math.Floor(value)), free), proof.Primal)
 	return proof
+}
+
+// placedBefore returns the position of a lot among those that have an option; -1 if it has none.
+func placedBefore(choice []int, lot int) (n int) {
+	if choice[lot] < 0 {
+		return -1
+	}
+	for _, c := range choice[:lot] {
+		if c >= 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // keepsCapacity reports whether the plan, or a site, keeps capacity from deferrable jobs.

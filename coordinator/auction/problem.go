@@ -29,6 +29,8 @@ type problem struct {
 	full       bool   // every waiting job is in the round
 	deferrable []bool // by lot: can wait for the next full round
 	waits      []bool // by lot: has no option because waiting costs less than what is left
+
+	groups []partGroup // of lots that are placed together: see parts.go
 }
 
 // A pool is the capacity of one GPU model at one site: GPU-hours per slot, and prices in
