@@ -26,7 +26,7 @@ func (a *Agent) ReportStarts() { a.reportsStarts = true }
 
 // reportStart returns the report that a job runs, and schedules its repetitions.
 func (a *Agent) reportStart(now protocol.Time, id protocol.JobID, l *activeRun) []protocol.Message {
-	if !a.reportsStarts {
+	if !a.reportsStarts && l.launch.Job.PartOf == "" { // the market stops all parts of a job if one does not start
 		return nil
 	}
 	a.startReports = slices.DeleteFunc(a.startReports, func(r startReport) bool { return r.job == id })

@@ -13,6 +13,10 @@ import (
 // (beginNextInstance), since until then the submission may be a mere repeat.
 func (b *History) foldSubmit(from MessageRef, s protocol.Submit) {
 	b.span.extendArrivals(s.Job.Arrival)
+	if s.Job.IsDivided() && s.Job.InvalidReason() == "" {
+		b.foldWhole(from, s)
+		return
+	}
 	if b.cfg.Live {
 		b.foldLiveSubmit(from, s)
 		return
@@ -344,6 +348,10 @@ func (b *History) foldReject(from MessageRef, m protocol.Reject) {
 	}
 	b.beginNextInstance(m.Job)
 	e := b.jobs[m.Job]
+	if w := b.wholes[m.Job]; w != nil && e == nil {
+		b.refuseWhole(from, w, m)
+		return
+	}
 	if e == nil {
 		b.addProblem("refused-unknown-job", m.Job, "", "a refusal of a job that was not submitted")
 		return

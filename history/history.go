@@ -32,6 +32,7 @@ type History struct {
 	calls  map[uint64]*clearingRound    // by round
 	rounds []*clearingRound             // as called
 
+	wholes     map[protocol.JobID]*JobRecord // jobs in parts: see parts.go
 	services   map[protocol.ServiceID]*ServiceRecord
 	sitePrices []protocol.SitePrices // since the last call: the next one has none of its own
 	lateOffers map[string]lateOffer  // by site, for the round after theirs
@@ -143,6 +144,7 @@ func New(cfg Config) *History {
 		calls: make(map[uint64]*clearingRound),
 		sites: make(map[string]*SiteRecord),
 
+		wholes:   make(map[protocol.JobID]*JobRecord),
 		services: make(map[protocol.ServiceID]*ServiceRecord),
 
 		byNumber: make(map[uint64]int),
@@ -195,6 +197,8 @@ func (b *History) AddMessage(m protocol.Message) (fresh bool) {
 	case protocol.Reject:
 		b.foldReject(from, body)
 		b.listDecision(from, DecisionRef{Kind: "refuse", Job: body.Job, Why: body.Why})
+	case protocol.PartsDecided:
+		b.foldPartsDecided(from, body)
 	case protocol.Policy:
 		if m.From == protocol.Coordinator && m.To == "" {
 			b.foldPolicy(from, body)
@@ -265,6 +269,9 @@ func (b *History) foldSiteMessage(from MessageRef, m protocol.Message) {
 // that one id was given to, each when the one before was over, it is the last.
 func (b *History) LatestJob(id protocol.JobID) (JobRecord, bool) {
 	e := b.jobs[id]
+	if w := b.wholes[id]; e == nil && w != nil {
+		return *w, true
+	}
 	if e == nil {
 		return JobRecord{}, false
 	}
@@ -281,6 +288,9 @@ func (b *History) EarlierInstances(id protocol.JobID) int {
 
 // InstancesOf returns all jobs that an id was given to, oldest first.
 func (b *History) InstancesOf(id protocol.JobID) (all []JobRecord) {
+	if w := b.wholes[id]; w != nil && b.jobs[id] == nil {
+		return []JobRecord{*w}
+	}
 	for e := b.jobs[id]; e != nil; e = e.before {
 		all = append(all, b.jobRecord(e))
 	}

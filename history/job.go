@@ -60,6 +60,7 @@ type JobRecord struct {
 	Digest   uint64     // of its submission (protocol.Submit.Mark); kept for live views alone
 
 	lastCalled uint64 // the newest round of Called
+	committed  uint64 // of a job in parts: the epoch under which they stood last
 	live       bool   // of a live view, which bounds Events
 }
 

@@ -66,6 +66,8 @@ func (b *History) jobState(r *JobRecord, known, now protocol.Time) JobState {
 		return JobState{}
 	case r.Refusal != nil && r.Refusal.Message.At <= known:
 		return r.refusedState()
+	case r.Job.IsDivided():
+		return b.wholeState(r, known, now)
 	}
 	var a *Decision
 	for i := range r.Awards {

@@ -69,9 +69,9 @@ func (b *History) forgetJobs(id protocol.JobID) {
 		r.Awards = slices.Clone(r.Awards[n-1:])
 	}
 	r.Lost, r.Parts = nil, nil
-	b.ended = append(b.ended, id)
-	if len(b.ended) > KeptEnded {
-		delete(b.jobs, b.ended[0])
+	b.ended = append(b.ended, b.endedWith(r)...)
+	for len(b.ended) > KeptEnded {
+		b.forgetEnded(b.ended[0])
 		b.ended = b.ended[1:]
 	}
 }

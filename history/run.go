@@ -287,6 +287,11 @@ func (b *History) foldSettlement(from MessageRef, m protocol.Settlement) {
 // a site that returns after it was declared gone is asked to stop runs of older epochs.
 func (b *History) foldCancel(from MessageRef, to protocol.Party, m protocol.Cancel) {
 	e := b.jobs[m.Job]
+	if w := b.wholes[m.Job]; w != nil && e == nil {
+		for _, p := range b.partsOf(w) {
+			b.foldCancel(from, to, protocol.Cancel{Job: p.rec.Job.ID})
+		}
+	}
 	if e == nil || e.rec.IsOver() {
 		return
 	}

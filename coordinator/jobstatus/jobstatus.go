@@ -47,10 +47,19 @@ type Job struct {
 	Bid      *Figures `json:"bid"`      // of the award in force; null: it has none
 	Measured *Figures `json:"measured"` // null: its run has not ended
 
+	Parts []Part `json:"parts,omitempty"` // of a job whose parts may be at different sites
+
 	Events []Event `json:"events,omitempty"` // of one job that is asked for: what happened to it, oldest first
 
 	over   bool   // no message can change it any more
 	digest uint64 // of its submission
+}
+
+// A Part is how one part of a job stands. It is a job of its own, of that id.
+type Part struct {
+	ID    protocol.JobID `json:"id"`
+	State history.State  `json:"state"`
+	Site  string         `json:"site,omitempty"`
 }
 
 // Figures are energy, carbon and cost of one job, facility's share included.
@@ -239,7 +248,7 @@ func (b *View) AllJobs(now protocol.Time) []Job {
 	var out []Job
 	h := b.liveHistory()
 	queues := h.SiteQueuesNow(now)
-	for _, id := range h.JobIDs() {
+	for _, id := range slices.Concat(h.JobIDs(), h.WholeIDs()) {
 		r, _ := h.LatestJob(id)
 		out = append(out, jobOf(h, &r, now, queues))
 	}

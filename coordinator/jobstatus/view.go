@@ -16,6 +16,12 @@ func jobOf(h *history.History, r *history.JobRecord, now protocol.Time, queues m
 		Arrived: r.Job.Arrival, Deadline: r.Job.Deadline, Rounds: r.Called, over: r.IsOver(), digest: r.Digest,
 		State: s.State, Stopping: s.Stopping, Site: s.Site, Awarded: s.Awarded, Changed: s.Since, Start: s.Start, Why: string(s.Why.Code), Note: s.Why.Note,
 	}
+	for _, p := range h.PartStates(r, now) {
+		j.Parts = append(j.Parts, Part{p.Part, p.State, p.Site})
+	}
+	if r.Job.IsDivided() {
+		j.over = s.State.IsFinal()
+	}
 	if h := r.Hold; h != nil && !s.Awarded && !s.State.IsFinal() {
 		j.Until = h.Until
 		if saved, ok := r.SavingOfHold(); ok {

@@ -166,6 +166,7 @@ func (k *Market) closeUnanswered(now protocol.Time) []protocol.Message {
 // jobs of higher priority first, since a site places awards in the order in which they come.
 func (k *Market) announceRulings(now protocol.Time) (msgs []protocol.Message) {
 	k.keepQueuesInOrder(now)
+	k.decideTogether(now)
 	slices.SortStableFunc(k.advisor.rulings, func(x, y lotRuling) int {
 		return cmp.Compare(y.lot.job.Priority, x.lot.job.Priority)
 	})

@@ -45,6 +45,9 @@ func (k *Market) resetTimers(now protocol.Time) {
 			l.state = waiting
 		case l.state == awarded:
 			soon = now.Add(k.cfg.Lease)
+		case l.state == divided:
+			k.resetPartTimers(now, l)
+			continue
 		case l.state != accepted || !l.cancelRequested:
 			continue
 		}

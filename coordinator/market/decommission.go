@@ -21,6 +21,8 @@ func (k *Market) handleDecommission(now protocol.Time, m protocol.Message, g pro
 	left := decommissionedStatus(g)
 	for _, l := range k.takeJobsFromSite(now, g.Site) {
 		switch {
+		case l.whole != nil:
+			msgs = append(msgs, k.partLost(now, l, left.Why)...)
 		case l.cancelRequested:
 			msgs = append(msgs, k.rejectLot(now, l, reasonCancelled)...)
 		case g.End:
@@ -61,7 +63,11 @@ func (k *Market) takeJobsFromSite(now protocol.Time, name string) (taken []*lot)
 			continue
 		}
 		k.orphanedRuns = append(k.orphanedRuns, protocol.OrphanedRun{Site: name, Job: id, Epoch: l.epoch})
-		k.requeueLot(now, l)
+		if l.whole != nil {
+			k.restPart(l)
+		} else {
+			k.requeueLot(now, l)
+		}
 		k.preemptionOver(now, l)
 		taken = append(taken, l)
 	}

@@ -32,6 +32,9 @@ func (k *Market) handleSubmit(now protocol.Time, m protocol.Message, s protocol.
 	if why.Note == "" {
 		s.Job, why.Note = k.withClass(j)
 	}
+	if why.Note == "" {
+		why.Note = k.reasonAgainstParts(m.From, &s.Job)
+	}
 	l := k.createLot(max(now, j.Arrival), m.From, s)
 	m.Body, m.Signature = s, nil // with the class that the market found, it is not what was signed
 	k.recordEvent(m)
@@ -42,7 +45,7 @@ func (k *Market) handleSubmit(now protocol.Time, m protocol.Message, s protocol.
 	case j.Arrival > now.Add(protocol.MaxRun):
 		why.Note = "arrival: over 720h from now"
 	default:
-		k.timers.addToTimerQueue(l)
+		k.queueLot(l)
 		return []protocol.Message{k.sendAndRecord(now, m.From, protocol.Confirm{Job: j.ID, Code: protocol.Acknowledged})}
 	}
 	return k.rejectLot(now, l, why)
@@ -85,6 +88,7 @@ func (k *Market) createLot(at protocol.Time, from protocol.Party, s protocol.Sub
 
 // rejectLot ends a lot without an award, and returns the Reject for its submitter.
 func (k *Market) rejectLot(now protocol.Time, l *lot, why protocol.Reason) []protocol.Message {
+	k.endParts(now, l)
 	k.endLot(now, l)
 	k.recordStatus(l, protocol.JobStatus{State: protocol.JobClosed, Why: why})
 	return []protocol.Message{k.sendAndRecord(now, l.from, protocol.Reject{Job: l.job.ID, Why: why})}
@@ -142,7 +146,11 @@ func (k *Market) handleAccept(now protocol.Time, m protocol.Message, a protocol.
 		k.counts["accept-of-nothing"]++
 	case l.state == accepted:
 		k.counts["accept-of-nothing"]++
-		answer.Code = protocol.AcceptConfirmed
+		if l.whole == nil || l.preempt == nil { // a part that is being stopped need not begin
+			answer.Code = protocol.AcceptConfirmed
+		}
+	case l.whole != nil:
+		return k.handlePartAccept(now, m, l, a)
 	default:
 		l.acceptedBy()
 		l.state, l.failedCalls, l.start = accepted, 0, a.Start
@@ -158,6 +166,7 @@ func (k *Market) handleAccept(now protocol.Time, m protocol.Message, a protocol.
 func (k *Market) handleStarted(now protocol.Time, m protocol.Message, s protocol.Started) {
 	if l := k.lotAwardedTo(m.From, s.Job, s.Epoch); l != nil && l.state == accepted && l.started != s.Epoch {
 		l.started, l.start = s.Epoch, min(m.At, now)
+		l.partStarted()
 		k.recordEvent(m)
 	}
 }
@@ -182,6 +191,10 @@ func (k *Market) handleDecline(now protocol.Time, m protocol.Message, d protocol
 	k.recordEvent(m)
 	k.wakeWaiting(now)
 	k.counts["declined"]++
+	if l.whole != nil {
+		k.partDeclined(l)
+		return append(msgs, k.partLost(now, l, d.Why)...)
+	}
 	if l.cancelRequested {
 		k.preemptionOver(now, l)
 		return append(msgs, k.rejectLot(now, l, reasonCancelled)...)
@@ -220,7 +233,8 @@ func (k *Market) closeUnpaid(now protocol.Time, m protocol.Message, l *lot, clos
 	k.preemptionOver(now, l)
 	k.wakeForRoom(now, auction.Pool{Site: l.site, Model: l.option.Model}, l.awardedJob().TotalGPUMilli())
 	why := protocol.Reason{Code: protocol.ImpossibleBid, Note: fmt.Sprintf("what %s reports of its run cannot be; nothing is paid", l.site)}
-	return append(k.rejectLot(now, l, why), k.sendAndRecord(now, m.From, closed))
+	msgs := append(k.rejectLot(now, l, why), k.sendAndRecord(now, m.From, closed))
+	return append(msgs, k.partEnded(now, l.whole)...)
 }
 
 // handleUsageReport settles a job: it compares the measured usage with the bid and pays the site.
@@ -252,6 +266,7 @@ func (k *Market) handleUsageReport(now protocol.Time, m protocol.Message, d prot
 	k.preemptionOver(now, l)
 	if d.Left == 0 {
 		k.endLot(now, l)
+		msgs = append(msgs, k.partEnded(now, l.whole)...)
 		return append(msgs, k.reportStatus(now, l, l.closedStatus(d))...)
 	}
 	site, idle := l.site, l.pause == 0 && l.awardedJob().Run-d.Left < l.job.Pause

@@ -138,6 +138,7 @@ const (
 	awarded               // until the site accepts, or the lease expires
 	accepted              // by the site
 	ended                 // settled or rejected; kept for a while, so that the id stays known
+	divided               // a job in parts, which are lots of their own: see parts.go
 )
 
 // A lot is a job that the market offers to the sites, with its history so far.
@@ -170,7 +171,11 @@ type lot struct {
 	listed           bool               // in Market.idleLots
 	submissionDigest uint64             // of the submission, once that is no longer kept; else 0
 
-	alone bool // the site whose queue submitted it may start it by itself
+	alone     bool   // the site whose queue submitted it may start it by itself
+	whole     *lot   // of a part: its job; else nil
+	parts     []*lot // of a job in parts
+	prepared  bool   // of a part: its site accepted the award, and waits for the others
+	committed bool   // of a job in parts: all stand
 
 	why        protocol.Reason    // of the last award
 	lastStatus protocol.JobStatus // last status sent to the queue or the tenant that submitted it
@@ -345,7 +350,7 @@ func (k *Market) NewMessage(now protocol.Time, to protocol.Party, b protocol.Bod
 func (k *Market) sendAndRecord(now protocol.Time, to protocol.Party, b protocol.Body) protocol.Message {
 	m := k.sender.NewMessage(now, to, b)
 	switch b := b.(type) {
-	case protocol.Award, protocol.Defer, protocol.Settlement:
+	case protocol.Award, protocol.Defer, protocol.Settlement, protocol.PartsDecided:
 		k.recordEvent(m)
 	case protocol.Reject:
 		if b.Why.Code != protocol.Duplicate { // that Reject concerns a second submission, and not the lot of that id

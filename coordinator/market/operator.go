@@ -13,11 +13,17 @@ var reasonCancelled = protocol.Reason{Code: protocol.Cancelled}
 // cancel.
 func (k *Market) handleCancel(now protocol.Time, m protocol.Message, c protocol.Cancel) []protocol.Message {
 	l := k.lots[c.Job]
+	if l != nil {
+		l = l.wholeOrSelf()
+	}
 	if l == nil || l.state == ended || l.cancelRequested || !l.mayCancel(m.From) {
 		k.counts["cancel-of-nothing"]++
 		return k.answerCancel(now, m, c, l != nil && l.cancelRequested && l.state != ended && l.mayCancel(m.From))
 	}
 	k.recordEvent(m)
+	if l.state == divided {
+		return append(k.cancelParts(now, l), k.answerCancel(now, m, c, true)...)
+	}
 	if l.state != accepted {
 		return append(k.rejectLot(now, l, reasonCancelled), k.answerCancel(now, m, c, true)...)
 	}

@@ -69,6 +69,9 @@ func (k *Market) allowedOptions(j protocol.Job, site string, o []protocol.BidOpt
 // constrainsStart reports whether an awarded job must not start before its option does, because a hard
 // rule or the max of a quota may forbid that, or one before it in a StrictFIFO queue starts only then.
 func (k *Market) constrainsStart(now protocol.Time, j *protocol.Job, d auction.Decision) bool {
+	if j.PartOf != "" && d.Option.Start > now { // so that the parts start together
+		return true
+	}
 	if _, strict := k.quotaTree().StrictQueueOf(j.Tenant); strict && d.Option.Start > now {
 		return true
 	}

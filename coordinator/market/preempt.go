@@ -37,7 +37,7 @@ type claim struct {
 // mayPreempt reports whether a lot may have others stopped now: its class allows it, it does not wait for a
 // cheaper hour by its own choice, and it had none stopped a short while ago.
 func (k *Market) mayPreempt(now protocol.Time, l *lot) bool {
-	return l.job.PriorityClass != "" && now >= l.preemptAfter && l.job.Urgency != protocol.UrgencyFlexible &&
+	return l.job.PriorityClass != "" && l.whole == nil && now >= l.preemptAfter && l.job.Urgency != protocol.UrgencyFlexible &&
 		slices.ContainsFunc(k.policy.Classes, func(c protocol.PriorityClass) bool {
 			return c.Name == l.job.PriorityClass && c.MayPreempt()
 		})
@@ -78,7 +78,7 @@ func (k *Market) claimsOf(now protocol.Time, l *lot) (all []claim) {
 	leaf, named := tree.LeafOf(l.submitted.Tenant)
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		v := k.lots[id]
-		if v == l || v.state != accepted || v.cancelRequested || v.preempt != nil {
+		if v == l || v.whole != nil || v.state != accepted || v.cancelRequested || v.preempt != nil {
 			continue
 		}
 		c := claim{lot: v, lost: k.lostWork(now, v)}
@@ -372,6 +372,9 @@ func (k *Market) handlePreempted(now protocol.Time, m protocol.Message, p protoc
 	}
 	k.requeuePreempted(now, l, p)
 	k.wakeForRoom(now, auction.Pool{Site: site, Model: l.option.Model}, l.awardedJob().TotalGPUMilli())
+	if l.whole != nil {
+		return append(msgs, k.partLost(now, l, p.Why)...)
+	}
 	if l.cancelRequested {
 		return append(msgs, k.rejectLot(now, l, reasonCancelled)...)
 	}
@@ -391,7 +394,9 @@ func (k *Market) requeuePreempted(now protocol.Time, l *lot, p protocol.Preempte
 		l.preempted = append(l.preempted, at)
 		l.preempted = l.preempted[max(0, len(l.preempted)-mostPreempted):]
 	}
-	if p.Left > 0 {
+	if l.whole != nil {
+		k.restPart(l)
+	} else if p.Left > 0 {
 		k.requeueRemainder(now, l, p.Left)
 	} else {
 		k.requeueLot(now, l)

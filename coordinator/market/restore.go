@@ -39,7 +39,12 @@ func (k *Market) Restore(m protocol.Message) {
 			b.Job, _ = k.withClass(b.Job)
 		}
 		if k.lots[b.Job.ID] == nil {
-			k.timers.addToTimerQueue(k.createLot(b.Job.Arrival, m.From, b))
+			against := b.Job.InvalidReason() != "" || k.reasonAgainstParts(m.From, &b.Job) != ""
+			if l := k.createLot(b.Job.Arrival, m.From, b); against {
+				k.timers.addToTimerQueue(l) // its rejection follows
+			} else {
+				k.queueLot(l)
+			}
 		}
 	case protocol.RegisterSite:
 		k.recordSite(b)
@@ -64,21 +69,23 @@ func (k *Market) Restore(m protocol.Message) {
 		k.trust.ObserveJob(b.Site, b.BidFor, b.Counted)
 		if l := k.lots[b.Job]; l != nil && l.state != ended && !b.Part {
 			k.endLot(m.At, l)
+			if l.whole != nil {
+				k.callRestingParts(m.At, l.whole)
+			}
 		}
+	case protocol.PartsDecided:
+		k.restorePartsDecided(m.At, b)
 	case protocol.Reject:
 		if l := k.lots[b.Job]; l != nil && l.state != ended && b.Why.Code != protocol.Duplicate {
+			k.endParts(m.At, l)
 			k.endLot(m.At, l)
+			if l.whole != nil {
+				k.callRestingParts(m.At, l.whole)
+			}
 			k.recordStatus(l, protocol.JobStatus{State: protocol.JobClosed, Why: b.Why})
 		}
 	case protocol.Award:
-		k.restoreRoundCount(b.Round)
-		if l := k.lots[b.Job]; l != nil {
-			l.leaseExpired()
-			l.roundDecided()
-			l.state, l.site, l.option, l.epoch, l.due = awarded, m.To.SiteName(), b.Option, b.Epoch, b.Lease
-			l.why, l.lease, l.pause, l.places = b.Why, b.Lease, b.Pause, l.placesToKeep(b.Places)
-			k.timers.addToTimerQueue(l)
-		}
+		k.restoreAward(m.To.SiteName(), b)
 	case protocol.Preempt:
 		if l := k.lots[b.Job]; l != nil && l.state == accepted && l.epoch == b.Epoch {
 			l.preempt, l.due = &b, m.At
@@ -103,6 +110,22 @@ func (k *Market) Restore(m protocol.Message) {
 	}
 }
 
+// restoreAward restores an award to a site.
+func (k *Market) restoreAward(site string, b protocol.Award) {
+	k.restoreRoundCount(b.Round)
+	if l := k.lots[b.Job]; l != nil {
+		l.leaseExpired()
+		l.roundDecided()
+		l.state, l.site, l.option, l.epoch, l.due = awarded, site, b.Option, b.Epoch, b.Lease
+		l.why, l.lease, l.pause, l.places = b.Why, b.Lease, b.Pause, l.placesToKeep(b.Places)
+		if l.whole != nil {
+			k.partAwarded(l, b.Epoch, b.Lease)
+		} else {
+			k.timers.addToTimerQueue(l)
+		}
+	}
+}
+
 // restoreAnswer restores what a site reported about an awarded job. A site's message carries the
 // time of the site's clock, which may be ahead of ours. So a due time never moves past the one
 // that follows from the coordinator's own messages.
@@ -117,7 +140,9 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 	}
 	switch b := m.Body.(type) {
 	case protocol.Accept:
-		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil {
+		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil && l.whole != nil {
+			l.prepared, l.start = true, b.Start
+		} else if l != nil {
 			l.acceptedBy()
 			l.state, l.failedCalls, l.start = accepted, 0, b.Start
 			k.recordStatus(l, l.placedStatus(b.Start))
@@ -125,6 +150,7 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 	case protocol.Started:
 		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil {
 			l.started, l.start = b.Epoch, min(m.At, max(k.last, l.start))
+			l.partStarted()
 		}
 	case protocol.UsageReport:
 		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil {
@@ -136,16 +162,24 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 		}
 	case protocol.Preempted:
 		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil && l.state == accepted {
-			k.requeuePreempted(min(m.At, k.last), l, b)
+			at := min(m.At, k.last)
+			if k.requeuePreempted(at, l, b); l.whole != nil {
+				k.restoreLost(at, l)
+			}
 			k.recordStatus(l, protocol.JobStatus{State: protocol.Waiting, Site: m.From.SiteName(), Why: b.Why})
 		}
 	case protocol.Decline:
-		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil {
+		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil && l.whole != nil {
+			k.partDeclined(l)
+			k.restoreLost(min(m.At, k.last), l)
+		} else if l != nil {
 			k.requeueDeclined(min(m.At, l.due), l)
 			k.recordStatus(l, protocol.JobStatus{State: protocol.Waiting, Site: m.From.SiteName(), Why: b.Why})
 		}
 	case protocol.Cancel:
-		if l := k.lots[b.Job]; l != nil && l.state == accepted {
+		if l := k.lots[b.Job]; l != nil && l.wholeOrSelf().state == divided && m.From != protocol.Coordinator {
+			k.partsCancelled(min(m.At, k.last), l.wholeOrSelf())
+		} else if l != nil && l.state == accepted {
 			l.cancelRequested, l.due = true, min(m.At, l.due)
 			k.timers.addToTimerQueue(l)
 		}

@@ -57,16 +57,22 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 			}
 			continue
 		}
+		if l.state == divided {
+			msgs = append(msgs, k.partsDue(now, l)...)
+			continue
+		}
 		if now > l.job.Deadline.Add(k.cfg.Patience) && l.tries > 0 {
-			msgs = append(msgs, k.rejectLot(now, l, protocol.Reason{Code: protocol.NoBids, Note: "no site could run it in time"})...)
+			msgs = append(msgs, k.rejectLot(now, l.wholeOrSelf(), protocol.Reason{Code: protocol.NoBids, Note: "no site could run it in time"})...)
 			continue
 		}
 		if l.state == awarded {
 			k.counts["lease-ended"]++
 			l.leaseExpired()
 		}
-		l.state = called
-		r.lots, size = append(r.lots, l), size+l.job.MaxWireSize()
+		for _, p := range l.calledTogether() {
+			p.state = called
+			r.lots, size = append(r.lots, p), size+p.job.MaxWireSize()
+		}
 	}
 	if len(r.lots) == 0 {
 		return msgs
@@ -196,6 +202,9 @@ func (k *Market) closeRound(now protocol.Time) (msgs []protocol.Message) {
 			d = auction.Decision{Verdict: auction.Reject, Why: k.commonRejectReason(r, l)}
 		case d.Verdict == auction.Defer && d.Why.Code != protocol.Preempting && len(in.Lots[i].Bids) == 0 && against[i].Code != "":
 			d.Why = against[i]
+		}
+		if l.whole != nil {
+			d.NearTies = nil // its place is one of a combination
 		}
 		k.advisor.rulings = append(k.advisor.rulings, lotRuling{lot: l, decision: d})
 	}
@@ -359,17 +368,21 @@ func (k *Market) applyDecision(now protocol.Time, l *lot, d auction.Decision, pr
 		if l.epoch == 0 {
 			k.growAdviceBudget(l)
 		}
-		l.epoch = max(l.epoch, k.maxForgottenEpoch) + 1
 		l.why, l.lease, l.pause = d.Why, l.due, d.PauseAt
+		if l.whole != nil {
+			k.awardPart(now, l)
+		} else {
+			l.epoch = max(l.epoch, k.maxForgottenEpoch) + 1
+			k.timers.addToTimerQueue(l)
+		}
 		places := k.advisor.cleared.placesOf(l, d.Site, d.Option)
 		l.places = l.placesToKeep(places)
-		k.timers.addToTimerQueue(l)
 		return k.sendAndRecord(now, protocol.AgentParty(d.Site), protocol.Award{
 			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, MayQueue: d.MayQueue, NotBeforeStart: k.constrainsStart(now, &l.submitted, d),
-			Lease: l.due, Why: d.Why, Proof: proof, Task: l.task, Pause: d.PauseAt, Places: places,
+			Lease: l.lease, Why: d.Why, Proof: proof, Task: l.task, Pause: d.PauseAt, Places: places,
 		})
 	case auction.Reject:
-		return k.rejectLot(now, l, d.Why)[0]
+		return k.rejectLot(now, l.wholeOrSelf(), d.Why)[0]
 	default:
 		k.deferLot(now, l, d)
 		h := protocol.Defer{Round: k.rounds, Job: l.job.ID, Until: l.due, Why: d.Why, Site: d.Site}

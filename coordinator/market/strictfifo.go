@@ -26,7 +26,7 @@ func (k *Market) keepQueuesInOrder(now protocol.Time) {
 	queues := make(map[string][]*lot)
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		l := k.lots[id]
-		if name, strict := tree.StrictQueueOf(l.submitted.Tenant); strict && l.state != ended && l.job.Arrival <= now {
+		if name, strict := tree.StrictQueueOf(l.submitted.Tenant); strict && l.state != ended && l.state != divided && l.job.Arrival <= now {
 			queues[name] = append(queues[name], l)
 		}
 	}

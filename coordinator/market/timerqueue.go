@@ -32,7 +32,17 @@ func (a *timerQueue) addToTimerQueue(l *lot) {
 
 // hasTimer reports whether the lot's due time is in force in its state.
 func (l *lot) hasTimer() bool {
-	return l.state == waiting || l.state == awarded || l.state == accepted && (l.cancelRequested || l.preempt != nil)
+	switch l.state {
+	case waiting:
+		return l.whole == nil || l.due != 0 // a part without a time rests: see parts.go
+	case awarded:
+		return l.whole == nil
+	case accepted:
+		return l.cancelRequested || l.preempt != nil
+	case divided:
+		return l.due != 0
+	}
+	return false
 }
 
 // nextDue returns when the first lot is due, or 0 if none is.

@@ -64,8 +64,21 @@ type numberedEvent struct {
 // A jobEvents holds the events of one job.
 type jobEvents struct {
 	submit  protocol.Submit
-	events  []numberedEvent
-	endedAt protocol.Time // end of the job
+	events  []numberedEvent // of all parts, if it has some
+	endedAt protocol.Time   // end of the job
+	open    int             // parts that have not ended
+	dropped bool            // the events of one that ended
+}
+
+// ids returns the ids of the job and of its parts.
+func (t *jobEvents) ids() []protocol.JobID {
+	ids := []protocol.JobID{t.submit.Job.ID}
+	if t.submit.Job.InvalidReason() == "" {
+		for _, p := range t.submit.Job.Parts {
+			ids = append(ids, protocol.PartID(t.submit.Job.ID, p.Name))
+		}
+	}
+	return ids
 }
 
 // New returns an empty snapshot for a market that remembers the ids of ended
@@ -142,6 +155,8 @@ func (s *Snapshot) AddEvent(m protocol.Message) {
 		s.clearOrphanedRun(m.From, b.Job, b.Epoch)
 	case protocol.Cancel:
 		s.addToJob(b.Job, m)
+	case protocol.PartsDecided:
+		s.addToJob(b.Job, m)
 	case protocol.Preempt:
 		s.addToJob(b.Job, m)
 	case protocol.Preempted:
@@ -187,7 +202,12 @@ func (s *Snapshot) addToJob(id protocol.JobID, m protocol.Message) {
 func (s *Snapshot) beginJob(m protocol.Message, b protocol.Submit) {
 	if s.open[b.Job.ID] == nil {
 		t := &jobEvents{submit: b, events: []numberedEvent{{s.next, m}}}
-		s.open[b.Job.ID], s.whole[b.Job.ID] = t, t
+		for i, id := range t.ids() {
+			if i == 0 || s.whole[id] == nil { // else the job is rejected, as the id of its part is taken
+				s.open[id], s.whole[id] = t, t
+				t.open += min(i, 1)
+			}
+		}
 	}
 }
 
@@ -198,10 +218,22 @@ func (s *Snapshot) endJob(at protocol.Time, id protocol.JobID) {
 	if t == nil {
 		return
 	}
-	delete(s.open, id)
+	if id != t.submit.Job.ID { // a part: its job ends with the last one
+		delete(s.open, id)
+		if t.open--; t.open > 0 {
+			return
+		}
+	}
+	for _, id := range t.ids() {
+		if s.open[id] == t {
+			delete(s.open, id)
+		}
+	}
 	t.endedAt = at
-	s.ended = append(s.ended, t)
-	if len(s.ended) > market.MaxWholeEndedJobs {
+	for range max(1, len(t.ids())-1) { // each part counts, and the first that is dropped takes the others along
+		s.ended = append(s.ended, t)
+	}
+	for len(s.ended) > market.MaxWholeEndedJobs {
 		s.compactJob(s.ended[0])
 		s.ended[0] = nil
 		s.ended = s.ended[1:]
@@ -219,11 +251,18 @@ func (s *Snapshot) endJob(at protocol.Time, id protocol.JobID) {
 // compactJob drops a job's events. What remains: its id, end and digest, its orphaned runs, and
 // its settlements as far as accounts and trust need them.
 func (s *Snapshot) compactJob(t *jobEvents) {
-	id := t.submit.Job.ID
-	s.olderEnded = append(s.olderEnded, protocol.EndedJob{Job: id, At: t.endedAt, Digest: t.submit.Digest()})
-	s.orphanedRuns = append(s.orphanedRuns, s.orphanedRunsOf(t)...)
-	if s.whole[id] == t {
-		delete(s.whole, id)
+	if t.dropped { // with another part of it
+		return
+	}
+	t.dropped = true
+	for i, id := range t.ids() {
+		if i == 0 || s.whole[id] == t {
+			s.olderEnded = append(s.olderEnded, protocol.EndedJob{Job: id, At: t.endedAt, Digest: t.submit.Digest()})
+			s.orphanedRuns = append(s.orphanedRuns, s.orphanedRunsOf(t, id)...)
+		}
+		if s.whole[id] == t {
+			delete(s.whole, id)
+		}
 	}
 	for _, f := range t.events {
 		if b, ok := f.m.Body.(protocol.Settlement); ok {
@@ -235,9 +274,9 @@ func (s *Snapshot) compactJob(t *jobEvents) {
 	}
 }
 
-// orphanedRunsOf returns the orphaned runs of a job: awards at sites that were
+// orphanedRunsOf returns the orphaned runs of a job, or of a part of it: awards at sites that were
 // decommissioned, for which the site has not reported since that it stopped.
-func (s *Snapshot) orphanedRunsOf(t *jobEvents) (all []protocol.OrphanedRun) {
+func (s *Snapshot) orphanedRunsOf(t *jobEvents, id protocol.JobID) (all []protocol.OrphanedRun) {
 	var current protocol.OrphanedRun // the award in force; Site "": none
 	gone := s.decommissions
 	for _, f := range t.events {
@@ -246,6 +285,9 @@ func (s *Snapshot) orphanedRunsOf(t *jobEvents) (all []protocol.OrphanedRun) {
 				all, current = append(all, current), protocol.OrphanedRun{}
 			}
 			gone = gone[1:]
+		}
+		if about, ok := f.m.OneJob(); ok && about != id {
+			continue
 		}
 		switch b := f.m.Body.(type) {
 		case protocol.Award:
@@ -363,11 +405,15 @@ func (s *Snapshot) SnapshotMessages(last uint64) (all []protocol.Message) {
 	for _, site := range slices.Sorted(maps.Keys(s.trust)) {
 		events = append(events, s.trust[site]...)
 	}
-	for _, t := range s.ended {
-		events = append(events, t.events...)
+	for i, t := range s.ended {
+		if !t.dropped && (i == 0 || s.ended[i-1] != t) {
+			events = append(events, t.events...)
+		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.open)) {
-		events = append(events, s.open[id].events...)
+		if s.open[id].submit.Job.ID == id { // and not one of its parts
+			events = append(events, s.open[id].events...)
+		}
 	}
 	events = append(events, s.serviceMessages()...)
 	slices.SortFunc(events, func(x, y numberedEvent) int { return cmp.Compare(x.number, y.number) })

@@ -75,6 +75,14 @@ func (w *world) hear(ms []protocol.Message) []protocol.Message {
 			default:
 				w.runs = append(w.runs, run{m.To, b})
 				all = append(all, w.say(m.To, protocol.Accept{Job: b.Job, Epoch: b.Epoch})...)
+				if w.dice.IntN(2) == 0 {
+					all = append(all, w.say(m.To, protocol.Started{Job: b.Job, Epoch: b.Epoch})...)
+				}
+			}
+		case protocol.Preempt: // of another part of a job that does not stand
+			if w.dice.IntN(3) > 0 {
+				w.runs = slices.DeleteFunc(w.runs, func(r run) bool { return r.award.Job == b.Job && r.award.Epoch == b.Epoch })
+				all = append(all, w.say(m.To, protocol.Decline{Job: b.Job, Epoch: b.Epoch})...)
 			}
 		}
 	}
@@ -110,6 +118,10 @@ func (w *world) live(steps int) {
 			}
 			if w.dice.IntN(20) == 0 {
 				j.Run = -1 // refused
+			}
+			if w.dice.IntN(30) == 0 { // two parts of one pod
+				j, _ = j.WithPods([]protocol.Component{{Role: "worker", Pods: 2, GPUs: 1, Share: 1000, CPU: 1000}}).WithEqualParts(2)
+				j.MaxSites = 2
 			}
 			w.jobs = append(w.jobs, j)
 			w.say(protocol.Submitter, protocol.Submit{Job: j})

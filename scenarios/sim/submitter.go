@@ -10,6 +10,8 @@ type Submitter struct {
 	jobs     []protocol.Job // not submitted yet, by arrival
 	services []timedService // likewise
 	ended    map[protocol.JobID]bool
+	whole    map[protocol.JobID]protocol.JobID // by part of a job in parts
+	open     map[protocol.JobID]int            // parts of such a job that have not ended
 }
 
 // A timedService is a service, and when it is submitted.
@@ -20,7 +22,17 @@ type timedService struct {
 
 // NewSubmitter returns a submitter of jobs, which must be in order of arrival.
 func NewSubmitter(jobs []protocol.Job) *Submitter {
-	return &Submitter{sender: protocol.Sender{Party: protocol.Submitter}, jobs: jobs, ended: make(map[protocol.JobID]bool)}
+	s := &Submitter{
+		sender: protocol.Sender{Party: protocol.Submitter}, jobs: jobs, ended: make(map[protocol.JobID]bool),
+		whole: make(map[protocol.JobID]protocol.JobID), open: make(map[protocol.JobID]int),
+	}
+	for i := range jobs {
+		for _, p := range jobs[i].Parts {
+			s.whole[protocol.PartID(jobs[i].ID, p.Name)] = jobs[i].ID
+			s.open[jobs[i].ID]++
+		}
+	}
+	return s
 }
 
 // AddService has a service submitted at a time, which must not be before that of the last one.
@@ -63,12 +75,24 @@ func (s *Submitter) Step(_ protocol.Time, m protocol.Message) []protocol.Message
 	switch b := m.Body.(type) {
 	case protocol.Settlement:
 		if !b.Part { // a partial settlement: the job was paused and will continue
-			s.ended[b.Job] = true
+			s.markEnded(b.Job)
 		}
 	case protocol.Reject:
 		if b.Why.Code != protocol.Duplicate { // Duplicate concerns the second submission; the first job continues
-			s.ended[b.Job] = true
+			s.markEnded(b.Job)
 		}
 	}
 	return nil
+}
+
+// markEnded notes that a job has ended, or a part of one.
+func (s *Submitter) markEnded(id protocol.JobID) {
+	whole, isPart := s.whole[id]
+	if !isPart {
+		s.ended[id] = true
+		return
+	}
+	if s.open[whole]--; s.open[whole] == 0 {
+		s.ended[whole] = true
+	}
 }

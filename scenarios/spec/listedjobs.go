@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -120,7 +121,7 @@ func (s scenarioSpec) checkNames(sites, nodes []string) error {
 	}
 	for i, e := range s.Expect {
 		for _, name := range e.names() {
-			known := map[string][]string{"site": sites, "node": nodes, "job": s.listedIDs(), "service": s.serviceIDs()}[name.what]
+			known := map[string][]string{"site": sites, "node": nodes, "job": append(s.listedIDs(), s.partIDs()...), "service": s.serviceIDs()}[name.what]
 			if err := s.checkName(name.what, name.text, known, append([]any{"expect", i}, name.path...)...); err != nil {
 				return err
 			}
@@ -143,6 +144,21 @@ func (s scenarioSpec) listedIDs() []string {
 	ids := []string{} // none is known, and not unknown
 	for _, x := range s.Jobs.List {
 		ids = append(ids, x.ID)
+	}
+	return ids
+}
+
+// partIDs returns the ids of the parts of the jobs that the file lists.
+func (s scenarioSpec) partIDs() (ids []string) {
+	for _, x := range s.Jobs.List {
+		for k := range x.Sites.Parts {
+			ids = append(ids, fmt.Sprintf("%s.%d", x.ID, k+1))
+		}
+		for _, c := range x.Components {
+			if c.Part != "" {
+				ids = append(ids, x.ID+"."+c.Part)
+			}
+		}
 	}
 	return ids
 }
