@@ -34,6 +34,7 @@ const (
 	StopAll           PlantedBug = "stops-all"            // a site would stop all runs that it may, and not only those in the way
 	PreemptForgotten  PlantedBug = "preempt-forgotten"    // a restarted agent takes a run that it was to stop for one that ended
 	GangsForgotten    PlantedBug = "gangs-forgotten"      // a restarted agent does not know on which nodes a gang runs
+	CommitEarly       PlantedBug = "commit-early"         // the market takes all parts of a job as accepted once one is
 )
 
 // A FaultPlan sets the intensity of faults. Rates are in thousandths.
@@ -47,6 +48,7 @@ type FaultPlan struct {
 	FaultPeriod       time.Duration // duration of faults; afterwards all processes are up
 	Cancel            int           // rate of cancelled jobs
 	Gangs             int           // rate of jobs of several pods
+	Divided           int           // rate of jobs in parts, which may go to different sites
 	Preempting        int           // rate of jobs of a class that may preempt; others run for long then
 	Quotas            bool          // of a plan with preemption: one tenant is guaranteed GPUs
 	MostGPUsForOthers int           // GPUs that a site lends to jobs that are not of its own tenant; 0: all
@@ -87,6 +89,9 @@ func DrawPlanWith(seed uint64, b PlantedBug) FaultPlan {
 	}
 	if b == Outage || b == AloneUnsaid || b == OwnForgotten {
 		plan.drawOutage(seed)
+	}
+	if b == Divide || b == CommitEarly {
+		plan.divideJobs(seed)
 	}
 	if b == StopAll || b == Crowded && seed%3 == 0 {
 		plan.LossRate, plan.CrashRate, plan.Skew, plan.Gangs = 0, 0, 0, 0
@@ -151,7 +156,7 @@ func RunSeed(seed uint64, plan FaultPlan) (FaultCounts, error) {
 
 // A FaultCounts counts what happened in runs.
 type FaultCounts struct {
-	Steps, Messages, Lost, Repeated, Crashes, Pauses, Cuts, Takeovers, Jobs, Ran, Refused, Preempted, Alone int
+	Steps, Messages, Lost, Repeated, Crashes, Pauses, Cuts, Takeovers, Jobs, Ran, Refused, Preempted, Alone, Committed, Voided int
 }
 
 // AddCounts adds the counts of another run.
@@ -162,6 +167,7 @@ func (s *FaultCounts) AddCounts(t FaultCounts) {
 	}{
 		{&s.Steps, t.Steps}, {&s.Messages, t.Messages}, {&s.Lost, t.Lost}, {&s.Repeated, t.Repeated}, {&s.Crashes, t.Crashes},
 		{&s.Pauses, t.Pauses}, {&s.Cuts, t.Cuts}, {&s.Takeovers, t.Takeovers}, {&s.Jobs, t.Jobs}, {&s.Ran, t.Ran}, {&s.Refused, t.Refused}, {&s.Preempted, t.Preempted}, {&s.Alone, t.Alone},
+		{&s.Committed, t.Committed}, {&s.Voided, t.Voided},
 	} {
 		*v.to += v.n
 	}

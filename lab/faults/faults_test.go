@@ -14,6 +14,7 @@ var (
 	seeds      = flag.Int("seeds", 400, "how many seeds to play")
 	preempting = flag.Int("preempting", 60, "how many seeds of plans with preemption to play")
 	outages    = flag.Int("outages", 40, "how many seeds of plans with an outage to play")
+	dividing   = flag.Int("dividing", 60, "how many seeds of plans with jobs in parts to play")
 	first      = flag.Uint64("first", 1, "the first of them")
 	until      = flag.Duration("for", 0, "stop after so long, however many there are")
 )
@@ -73,6 +74,25 @@ func TestOwnJobsRunInAnOutage(t *testing.T) {
 	}
 }
 
+// Nor does half of a job run, or any part twice, where jobs have parts at several sites.
+func TestPartsStandTogetherUnderFaults(t *testing.T) {
+	began := time.Now()
+	var sum FaultCounts
+	n := 0
+	for ; n < *dividing && (*until == 0 || time.Since(began) < *until); n++ {
+		s := *first + uint64(n)
+		one, err := RunSeed(s, DrawPlanWith(s, Divide))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.AddCounts(one)
+	}
+	t.Logf("%d seeds in %v: %+v", n, time.Since(began).Round(time.Millisecond), sum)
+	if n >= 60 && (sum.Committed < n || sum.Voided < n/4 || sum.Ran < 2*n) {
+		t.Errorf("few jobs stood in parts, or few did not: %+v", sum)
+	}
+}
+
 // A seed that went wrong, again, with its story.
 func TestSeed(t *testing.T) {
 	if *seed == 0 {
@@ -88,7 +108,7 @@ func TestSeed(t *testing.T) {
 
 // The oracle finds each planted bug, and the error says how to reproduce it.
 func TestPlantedBugsAreFound(t *testing.T) {
-	for _, b := range []PlantedBug{NoFencing, SendBeforePersist, ForgetEndedIDs, RunUnconfirmed, ForgetTerms, HalfGang, GangsForgotten, StopAll, PreemptForgotten, AloneUnsaid, OwnForgotten} {
+	for _, b := range []PlantedBug{NoFencing, SendBeforePersist, ForgetEndedIDs, RunUnconfirmed, ForgetTerms, HalfGang, GangsForgotten, StopAll, PreemptForgotten, AloneUnsaid, OwnForgotten, CommitEarly} {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()
 			for s := uint64(1); s <= 2000; s++ {

@@ -233,6 +233,8 @@ func describeMessage(m protocol.Message) string {
 		return fmt.Sprintf("%s epoch %d for %s", b.Job, b.Epoch, b.For)
 	case protocol.Preempted:
 		return fmt.Sprintf("%s epoch %d for %s", b.Job, b.Epoch, b.For)
+	case protocol.PartsDecided:
+		return describeParts(b)
 	case protocol.Reject:
 		return fmt.Sprintf("%s: %s %s", b.Job, b.Why.Code, b.Why.Note)
 	case protocol.CallForBids:

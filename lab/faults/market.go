@@ -103,6 +103,9 @@ func (h *simHost) startLeading() {
 	p.addToStory("%s leads, term %d, with %d facts", h.name, p.stream.incarnation, len(p.stream.events))
 	h.disk = &leaderTerm{run: p, last: p.stream.last}
 	h.machine = m
+	if p.plan.Bug == CommitEarly {
+		h.machine = newHastyMarket(m)
+	}
 	h.renewLease(m)
 	if p.plan.Own > 0 {
 		h.sendHeartbeats(m)
@@ -141,7 +144,7 @@ func (h *simHost) renewLease(m *market.Market) {
 	p.scheduleAfter(p.pollInterval(leaseDuration/4), func() {
 		h.runOrQueue(func() {
 			switch {
-			case h.machine != m:
+			case h.marketOf() != m:
 				return
 			case p.lease.holder == h && !h.partitioned:
 				p.lease.until = p.now.Add(4 * p.pollInterval(leaseDuration/4))

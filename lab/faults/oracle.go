@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/agents/capacity"
-	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/sim"
 )
@@ -19,6 +18,8 @@ import (
 //   - No node has more load than capacity.
 //   - A gang runs with all its pods: never half a gang. An elastic job runs with as many as its award on the
 //     stream says, which are within its range.
+//   - A part of a job starts only once all its parts are accepted and committed, at no more sites than it may, and
+//     does not run on without the others beyond the start deadline (see parts.go).
 //   - No site lends more GPUs than its terms say.
 //   - A run is stopped to make room only for a job of a higher class, or on room that was lent; where nothing
 //     hides what runs, only if that helps, and no more than needed (see preempt.go).
@@ -36,7 +37,8 @@ type faultOracle struct {
 	submitter *retryingSubmitter
 	queues    map[string]*retryingSubmitter // by site
 	preempt   preemptions
-	sizes     map[run]int       // pods of the awards of elastic jobs, by the stream
+	sizes     map[run]int // pods of the awards of elastic jobs, by the stream
+	part      partRecord
 	siteOf    map[string]string // by node
 	over      protocol.Time     // since when all jobs have ended
 }
@@ -84,6 +86,7 @@ func (o *faultOracle) expectJob(j protocol.Job) {
 	}
 	o.preempt.jobs[j.ID] = j
 	o.jobs[j.ID] = &observedJob{job: j, epochsSeen: make(map[uint64]bool)}
+	o.expectParts(j)
 	o.run.sum.Jobs++
 }
 
@@ -152,6 +155,7 @@ func (o *faultOracle) checkClusters() {
 		o.checkNodeCapacity(now)
 		o.checkTerms(site, now)
 	}
+	o.checkHalves()
 	o.checkAccounts()
 }
 
@@ -172,6 +176,7 @@ func (o *faultOracle) checkStart(l protocol.Launch, site string) {
 	if !f.submissionDurable {
 		o.run.sum.Alone++
 	}
+	o.checkPartStart(l, site)
 	f.site, f.sitesRunAt = site, append(f.sitesRunAt, site)
 }
 
@@ -263,8 +268,8 @@ func (o *faultOracle) checkTerms(site string, runs map[protocol.JobID]protocol.L
 // checkAccounts checks that the accounts of all leaders add up to zero.
 func (o *faultOracle) checkAccounts() {
 	for _, h := range o.run.hosts {
-		m, ok := h.machine.(*market.Market)
-		if !ok {
+		m := h.marketOf()
+		if m == nil {
 			continue
 		}
 		sum := protocol.Microdollars(0)
@@ -292,9 +297,11 @@ func (o *faultOracle) checkDurableEvents(facts []protocol.Message) {
 			if f := o.jobs[b.Job]; f.ran == 0 && !f.cancelled {
 				o.run.reportViolation("%s was settled, and has not run to its end", b.Job)
 			}
+			o.partOutcome(b.Job)
 			o.run.sum.Ran++
 		case protocol.Reject:
 			if b.Why.Code != protocol.Duplicate {
+				o.partsRefused(b.Job)
 				o.recordOutcome(b.Job, "refused")
 				if f := o.jobs[b.Job]; f.site != "" || f.ran > 0 {
 					o.run.reportViolation("%s was refused, and has run", b.Job)
@@ -324,7 +331,9 @@ func (o *faultOracle) checkSentMessage(m protocol.Message) {
 		}
 	case protocol.Cancel:
 		if m.To == protocol.Coordinator {
-			o.jobs[b.Job].cancelled = true
+			for _, id := range append([]protocol.JobID{b.Job}, o.part.parts[b.Job]...) {
+				o.jobs[id].cancelled = true
+			}
 		}
 	case protocol.Finished:
 		// It ended by itself, in the very step in which its executor was told to stop it.
@@ -374,6 +383,7 @@ func (o *faultOracle) checkFinalState() {
 			return
 		}
 	}
+	o.checkNothingHeld()
 	if !o.submittersKnow() {
 		o.run.reportViolation("the submitter was never notified of the ends of its jobs")
 	}

@@ -112,6 +112,9 @@ func (p *faultRun) drawJobs() (out []protocol.Job) {
 			}
 			j.Deadline = arrival.Add(4 * j.Run)
 		}
+		if p.plan.Divided > 0 && p.dice.IntN(1000) < p.plan.Divided {
+			j = p.drawParts(j)
+		}
 		if p.dice.IntN(20) == 0 {
 			j.Models = []string{"H100"} // no node has that model: the job must be rejected
 		}

@@ -57,6 +57,9 @@ func (o *faultOracle) foldEvent(m protocol.Message) {
 		}
 	case protocol.Accept:
 		x.accepted[b.Job] = b.Epoch
+		o.part.accepted[run{b.Job, b.Epoch}] = true
+	case protocol.PartsDecided:
+		o.foldPartsDecided(b)
 	case protocol.Decline:
 		x.gone(b.Job, b.Epoch)
 	case protocol.Preempted:
