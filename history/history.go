@@ -270,7 +270,9 @@ func (b *History) foldSiteMessage(from MessageRef, m protocol.Message) {
 func (b *History) LatestJob(id protocol.JobID) (JobRecord, bool) {
 	e := b.jobs[id]
 	if w := b.wholes[id]; e == nil && w != nil {
-		return *w, true
+		r := *w
+		r.PartStates = b.PartStates(w, everything)
+		return r, true
 	}
 	if e == nil {
 		return JobRecord{}, false

@@ -59,6 +59,8 @@ type JobRecord struct {
 	Events   []JobEvent // what happened to it, oldest first
 	Digest   uint64     // of its submission (protocol.Submit.Mark); kept for live views alone
 
+	PartStates []PartState // of a job in parts, by all that is known: see LatestJob
+
 	lastCalled uint64 // the newest round of Called
 	committed  uint64 // of a job in parts: the epoch under which they stood last
 	live       bool   // of a live view, which bounds Events

@@ -2,6 +2,7 @@ package market
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -180,13 +181,18 @@ func (k *Market) handlePartAccept(now protocol.Time, m protocol.Message, p *lot,
 // wakeAllowance is how much later than a site may start an award its nodes may be awake.
 const wakeAllowance = 5 * time.Minute
 
-// commitParts records that all parts stand, and confirms them.
+// commitParts records that all parts stand, and confirms them. If a site promises to start its part much later
+// than another, none stands: that one would run alone meanwhile.
 func (k *Market) commitParts(now protocol.Time, w *lot) []protocol.Message {
-	by := now
+	by, first, last := now, protocol.Time(math.MaxInt64), protocol.Time(0)
 	for _, p := range w.parts {
 		if p.state == awarded {
+			first, last = min(first, max(p.start, now)), max(last, p.start, now)
 			by = max(by, p.start, p.option.Start.Add(p.option.Wake))
 		}
+	}
+	if last > first.Add(k.cfg.Planning.MaxStartDelay) {
+		return k.stopParts(now, w, protocol.Reason{Code: protocol.PartsApart})
 	}
 	d := k.partsDecided(w)
 	d.Committed, d.StartBy = true, by.Add(k.cfg.Planning.MaxStartDelay+wakeAllowance)

@@ -26,6 +26,7 @@ import (
 func WriteDecision(w io.Writer, r history.JobRecord) error {
 	out := bufio.NewWriter(w)
 	format.WrapText(out, jobSentence(r))
+	writeParagraph(out, partsSentences(r))
 	h, heard := decidingRound(r)
 	writeParagraph(out, decisionSentences(r, h, heard))
 	if a := r.CurrentAward(); heard && (a == nil || decidedInRound(h, a)) {

@@ -16,12 +16,7 @@ func jobSentence(r history.JobRecord) string {
 	if j.GPUs > 0 {
 		needs += " and " + format.FormatThousandths(j.CPU) + " cores"
 	}
-	if j.IsGang() {
-		needs += " in all, to start together at one site,"
-		if least := j.LeastPods(); least < j.PodCount() {
-			needs += fmt.Sprintf(" or at least %d of these pods,", least)
-		}
-	}
+	needs += togetherText(r)
 	// The run time, stated by the submitter or estimated by the sites.
 	lasts := format.FormatDuration(j.Run) + " at the reference clock"
 	if j.Run == 0 {
@@ -37,6 +32,9 @@ func jobSentence(r history.JobRecord) string {
 	s := fmt.Sprintf("Job %s%s wants %s for %s.", format.CleanText(string(j.ID)), whose, needs, lasts)
 	if h, heard := decidingRound(r); heard && j.Run == 0 {
 		s += runTimeSentence(h)
+	}
+	if j.PartOf != "" {
+		s += " It is a part of job " + format.CleanText(string(j.PartOf)) + ", all of whose parts start, or none."
 	}
 	// What limits when and where it may run.
 	s += fmt.Sprintf(" It arrived %s, to be done by %s. %s", sentenceTime(j.Arrival), sentenceTime(j.Deadline), urgencySentence(j.Urgency))
@@ -114,6 +112,8 @@ func decisionSentences(r history.JobRecord, h history.JobRound, heard bool) []st
 		return []string{earlierAwardSentence(a)}
 	case !heard && len(r.Awards) > 0:
 		return []string{earlierAwardSentence(&r.Awards[len(r.Awards)-1])}
+	case r.Job.IsDivided():
+		return nil // its parts have decisions
 	case !heard:
 		return []string{"It has not been called in a round yet."}
 	case a != nil:

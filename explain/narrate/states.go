@@ -182,6 +182,8 @@ var reasonTexts = map[protocol.Code]string{
 	protocol.ChosenByJudge:      "a judge chose it among options that cost nearly the same",
 	protocol.ByRule:             "the rule of this policy chose the site",
 	protocol.CheaperLater:       "the plan runs it at a better hour",
+	protocol.PartsApart:         "its parts find no room at about the same time",
+	protocol.PartLost:           "another part of its job did not stand",
 	protocol.Waiting:            "no site that may run it has room now",
 	protocol.NoBids:             "no site has an option for it",
 	protocol.Malformed:          "the job makes no sense",

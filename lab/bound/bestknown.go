@@ -89,6 +89,7 @@ var errOtherScenario = errors.New("the certificate is of another scenario, of ot
 //
 // A day with a gang that no node holds whole has no such schedule: the error is a WideGangError.
 func SearchBestKnown(s spec.Scenario, c Certificate, cfg SearchConfig) (BestKnown, error) {
+	s = s.WithPartsAsJobs()
 	if c.Idle || c.Hash != s.Hash || c.Weights != scenarios.MarketWeights(s) {
 		return BestKnown{}, fmt.Errorf("bound: %w: want one of the jobs of scenario %.12s", errOtherScenario, s.Hash)
 	}

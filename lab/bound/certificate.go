@@ -60,6 +60,7 @@ type PricedPool struct {
 // ComputeCertificate returns a lower bound on the objective of any policy on a scenario, with its proof.
 // If Rounds asks for a schedule of a day that has none, the error is a WideGangError.
 func ComputeCertificate(s spec.Scenario, cfg Config) (Certificate, error) {
+	s = s.WithPartsAsJobs()
 	if cfg.Steps == 0 {
 		cfg.Steps = 200
 	}
@@ -100,6 +101,7 @@ func ComputeCertificate(s spec.Scenario, cfg Config) (Certificate, error) {
 // every job at the place and hour that suit it best. It is ComputeCertificate's FreeUSD, and takes a
 // small part of its time.
 func FreeCost(s spec.Scenario, cfg Config) (float64, error) {
+	s = s.WithPartsAsJobs()
 	m, err := newUnsplitModel(s, cfg.Idle)
 	if err != nil {
 		return 0, err

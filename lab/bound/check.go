@@ -20,6 +20,7 @@ import (
 // one by one. An error says why the certificate proves nothing: it is of another
 // scenario, or claims more than its prices give.
 func VerifyCertificate(s spec.Scenario, c Certificate) (float64, error) {
+	s = s.WithPartsAsJobs()
 	switch {
 	case c.Schema != 1:
 		return 0, fmt.Errorf("bound: the certificate has schema %d, this version reads schema 1: compute it anew", c.Schema)

@@ -63,6 +63,7 @@ const longRunHours = 2
 // jobsUSD in total, with ran as the completed jobs. The certificate must bound the
 // jobs alone, without idle power.
 func ExplainGap(s spec.Scenario, c Certificate, ran []scenarios.CompletedJob, jobsUSD float64) (CostBreakdown, error) {
+	s = s.WithPartsAsJobs()
 	e, err := newGapExplainer(s, c)
 	if err != nil {
 		return CostBreakdown{}, err
@@ -95,6 +96,7 @@ func ExplainGap(s spec.Scenario, c Certificate, ran []scenarios.CompletedJob, jo
 
 // newGapExplainer returns an explainer of runs of a scenario at the prices of a certificate.
 func newGapExplainer(s spec.Scenario, c Certificate) (*gapExplainer, error) {
+	s = s.WithPartsAsJobs()
 	if c.Idle || c.Hash != s.Hash {
 		return nil, fmt.Errorf("bound: the certificate is of another scenario or includes idle power: want one of the jobs of scenario %.12s", s.Hash)
 	}

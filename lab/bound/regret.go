@@ -21,6 +21,7 @@ type Yardstick struct {
 // NewYardstick returns the yardstick of a scenario at a certificate's prices, of which none may be
 // given: then a job's best choice is the one that it would have alone, and what it pays is its cost.
 func NewYardstick(s spec.Scenario, c Certificate) (*Yardstick, error) {
+	s = s.WithPartsAsJobs()
 	e, err := newGapExplainer(s, c)
 	if err != nil {
 		return nil, err

@@ -40,18 +40,23 @@ type partRecord struct {
 	committed map[run]bool                        // wholes that stand, by the stream
 	halfSince map[protocol.JobID]protocol.Time    // wholes of which some parts run, and others neither run nor have ended
 	epoch     map[protocol.JobID]uint64           // under which a part runs
+	until     map[protocol.JobID]protocol.Time    // by when parts of a whole run together, or are stopped, by the stream
 }
 
-// halfGangLimit is how long parts of a job may run without the others: the start deadline is 15 minutes after the
-// promised start and 5 for nodes that wake; then a Preempt comes within half a minute, and all faults are over.
-const halfGangLimit = 23 * time.Minute
+// Parts of a job may run without the others until the start deadline: their promised starts are at most 15 minutes
+// apart, a site may start 15 minutes late, and nodes may take 5 to wake. After that, and once all faults are over, a
+// Preempt, which is repeated, comes within stopLimit.
+const (
+	halfGangLimit = 35*time.Minute + stopLimit
+	stopLimit     = 3 * time.Minute
+)
 
 // expectParts registers the parts of a job that will be submitted.
 func (o *faultOracle) expectParts(j protocol.Job) {
 	if o.part.parts == nil {
 		o.part = partRecord{
 			make(map[protocol.JobID][]protocol.JobID), make(map[protocol.JobID]protocol.JobID), make(map[run]bool), make(map[run]bool),
-			make(map[protocol.JobID]protocol.Time), make(map[protocol.JobID]uint64),
+			make(map[protocol.JobID]protocol.Time), make(map[protocol.JobID]uint64), make(map[protocol.JobID]protocol.Time),
 		}
 	}
 	for _, p := range j.PartJobs() {
@@ -72,8 +77,10 @@ func (o *faultOracle) foldPartsDecided(b protocol.PartsDecided) {
 			}
 		}
 		o.part.committed[r] = true
+		o.part.until[b.Job] = b.StartBy.Add(stopLimit)
 		return
 	}
+	o.part.until[b.Job] = max(o.run.now, startTime.Add(o.run.plan.FaultPeriod)).Add(stopLimit)
 	o.run.sum.Voided++
 	for _, p := range b.Parts {
 		if o.part.committed[r] {
@@ -127,7 +134,7 @@ func (o *faultOracle) checkHalves() {
 			delete(o.part.halfSince, whole)
 		case !half:
 			o.part.halfSince[whole] = o.run.now
-		case o.run.now.Sub(since) > halfGangLimit:
+		case o.run.now.Sub(since) > halfGangLimit || o.run.now > o.part.until[whole]:
 			o.run.reportViolation("half a gang: %d parts of %s run since %s, and %d do not", running, whole, sinceStart(since), missing)
 		}
 	}

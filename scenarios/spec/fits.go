@@ -7,8 +7,29 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// SomeSiteFits reports whether some empty site that may run j could.
+// WithPartsAsJobs returns the scenario with the parts of each job that may go to several sites in its place. A
+// bound on them alone holds for the job: each part runs at one site, at no less than it costs alone.
+func (s Scenario) WithPartsAsJobs() Scenario {
+	if !slices.ContainsFunc(s.Jobs, func(j protocol.Job) bool { return j.IsDivided() }) {
+		return s
+	}
+	var jobs []protocol.Job
+	for _, j := range s.Jobs {
+		if j.IsDivided() {
+			jobs = append(jobs, j.PartJobs()...)
+		} else {
+			jobs = append(jobs, j)
+		}
+	}
+	s.Jobs = jobs
+	return s
+}
+
+// SomeSiteFits reports whether some empty site that may run j could: of a job in parts, each of them.
 func (s Scenario) SomeSiteFits(j protocol.Job) bool {
+	if j.IsDivided() {
+		return !slices.ContainsFunc(j.PartJobs(), func(p protocol.Job) bool { return !s.SomeSiteFits(p) })
+	}
 	j = j.WithPodCount(j.LeastPods())
 	return slices.ContainsFunc(s.Sites, func(site Site) bool {
 		return (len(j.Regions) == 0 || slices.Contains(j.Regions, site.Name)) && site.holds(j)
