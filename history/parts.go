@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -150,26 +151,23 @@ func (b *History) partStates(r *JobRecord, known, now protocol.Time) (all []Part
 }
 
 // wholeState returns how a job in parts stood: as the part that is least far, or, once all are over, as the one
-// that went worst. Its site is where all of them are; "" if they are at several.
+// that went worst. Its site names all sites of its parts.
 func (b *History) wholeState(r *JobRecord, known, now protocol.Time) JobState {
 	var s JobState
+	var sites []string
+	start := protocol.Time(0)
 	for i, p := range b.partStates(r, known, now) {
-		if i == 0 {
-			s = p.JobState
-			continue
-		}
-		site, start := s.Site, max(s.Start, p.Start)
-		if site != p.Site {
-			site = ""
-		}
-		if cmp.Or(cmp.Compare(wholeRank(p.State), wholeRank(s.State)), cmp.Compare(p.Since, s.Since)) > 0 {
+		if i == 0 || cmp.Or(cmp.Compare(wholeRank(p.State), wholeRank(s.State)), cmp.Compare(p.Since, s.Since)) > 0 {
 			s = p.JobState
 		}
-		s.Site, s.Start = site, start
+		if start = max(start, p.Start); p.Site != "" && !slices.Contains(sites, p.Site) {
+			sites = append(sites, p.Site)
+		}
 	}
 	if s.State == "" {
 		return JobState{State: Done, Since: r.BeginTime()} // a live view has forgotten its parts
 	}
+	s.Site, s.Start = strings.Join(sites, ", "), start
 	return s
 }
 

@@ -265,6 +265,12 @@ func demandText(j jobstatus.Job) string {
 func placeText(j jobstatus.Job) string {
 	text := strings.TrimSpace(j.Site + " " + j.Model)
 	switch {
+	case len(j.Parts) > 0:
+		var parts []string
+		for _, p := range j.Parts {
+			parts = append(parts, fmt.Sprintf("%s %s %s", p.ID, p.State, p.Site))
+		}
+		text = strings.Join(parts, "; ")
 	case len(j.Nodes) > 0:
 		text += ", nodes " + strings.Join(j.Nodes, ", ")
 	case j.Node != "" && len(j.Devices) > 0:
