@@ -57,7 +57,11 @@ in place of gpus, share, gpu_memory, cpu and memory; amounts are those of each p
 
   components:
     - {role: launcher, cpu: 4, memory: 16}
-    - {role: worker, pods: 8, gpus: 8, cpu: 64, memory: 512}`,
+    - {role: worker, pods: 8, gpus: 8, cpu: 64, memory: 512}
+
+Its parts may go to different sites, all of them or none:
+
+  sites: {max: 2, parts: 2}   # equal parts; or part: NAME in each component`,
 		Example: `  gridbid submit -f job.yaml
   gridbid submit -f a.yaml -f b.yaml -o json
   gridbid submit -f job.yaml --wait

@@ -205,3 +205,32 @@ func TestThreePartsOverEightSitesAreSearchedToTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// BenchmarkCombination is the search for three parts at eight sites with eight options each.
+func BenchmarkCombination(b *testing.B) {
+	r := round(nil)
+	for s := range 8 {
+		r.Sites = append(r.Sites, Site{Name: fmt.Sprint("site-", s), Capacity: []protocol.CapacityProfile{hourly("V100", 16_000, 16_000)}})
+	}
+	for i := range 3 {
+		l := lot(protocol.JobID(fmt.Sprint("whole.", i)), 8)
+		l.Job.PartOf, l.Job.MaxSites = "whole", 2
+		for s := range r.Sites {
+			m := SiteBids{Site: r.Sites[s].Name}
+			for k := range 8 {
+				m.Options = append(m.Options, option("V100", float64(k), float64(k)+1, protocol.Microdollars(1+(7*i+13*s+29*k)%31)))
+			}
+			l.Bids = append(l.Bids, m)
+		}
+		r.Lots = append(r.Lots, l)
+	}
+	p := newProblem(r, nil, &priceMemory{})
+	g, left, looked := groupParts(r.Lots)[0], p.newRemainingCapacity(), 0
+	for b.Loop() {
+		x := p.searchCombination(g, p.capacityCost)
+		x.left = left
+		x.extend(0, 0)
+		looked = x.visits
+	}
+	b.ReportMetric(float64(looked), "options")
+}
