@@ -52,14 +52,14 @@ func (j *Job) IsDivided() bool { return len(j.Parts) > 0 }
 // PartID returns the id of a part of a job.
 func PartID(whole JobID, name string) JobID { return whole + "." + JobID(name) }
 
-// PartJobs returns the parts of j, each as a job: a gang, or a job of one pod.
+// PartJobs returns the parts of j, each as a job: a gang, or a job of one pod. They make up j if it is valid.
 func (j *Job) PartJobs() []Job {
 	all := make([]Job, 0, len(j.Parts))
 	for _, p := range j.Parts {
 		var pods []Component
 		var groups []PodGroup
 		for i, n := range p.Pods {
-			if n > 0 {
+			if n > 0 && i < len(j.Pods) {
 				c := j.Pods[i]
 				c.Pods = n
 				for _, g := range j.GroupsOf(i) {

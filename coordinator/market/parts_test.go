@@ -263,3 +263,36 @@ func TestPartsAreTheMarketsOwn(t *testing.T) {
 		t.Errorf("%d are refused: %v", n, s.sent)
 	}
 }
+
+// Both parts of a job stand at one site, and an operator declares it lost: the job is called again, and its next
+// award has a newer epoch, though the start deadline of the last one had not come.
+func TestPartsOfALostSiteAreAwardedAnew(t *testing.T) {
+	s := newTestMarket(t, "bern", "oslo")
+	s.send(protocol.Submitter, protocol.Submit{Job: s.dividedJob()})
+	for s.market.round == nil {
+		s.wait()
+	}
+	s.offer("oslo", noBids("train.1", protocol.NoCapacity), noBids("train.2", protocol.NoCapacity))
+	s.offer("bern", bidsOf("train.1", s.option(0, time.Hour)), bidsOf("train.2", s.option(0, time.Hour)))
+	s.acceptPart("bern", "train.1", 1)
+	s.acceptPart("bern", "train.2", 1)
+	s.send(protocol.OperatorAPI, protocol.DecommissionSite{Site: "bern", By: "ada"})
+	for s.market.round == nil {
+		s.wait()
+	}
+	s.offer("oslo", bidsOf("train.1", s.option(0, time.Hour)), bidsOf("train.2", s.option(0, time.Hour)))
+	if w := lastSent[protocol.Award](s); w.Epoch != 2 || count[protocol.Award](s.sent) != 4 {
+		t.Errorf("awarded anew %+v", w)
+	}
+}
+
+// What sites promise lies further apart than parts may start: none stands.
+func TestPartsPromisedFarApartDoNotStand(t *testing.T) {
+	s := newTestMarket(t, "bern", "oslo")
+	s.awardParts()
+	s.acceptPart("bern", "train.1", 1)
+	sent := s.send("agent/oslo", protocol.Accept{Job: "train.2", Epoch: 1, Start: s.now.Add(20 * time.Minute)})
+	if d := lastSent[protocol.PartsDecided](s); d.Committed || d.Why.Code != protocol.PartsApart || len(confirms(sent, protocol.AwardVoid)) != 2 {
+		t.Errorf("decided %+v, sent %v", d, sent)
+	}
+}
