@@ -48,6 +48,11 @@ func (r *partyReader) checkRules() {
 			r.readRules(s, e, b)
 		case protocol.Submit:
 			s.jobs[b.Job.ID] = b.Job
+			if b.Job.InvalidReason() == "" {
+				for _, p := range b.Job.PartJobs() {
+					s.jobs[p.ID] = p
+				}
+			}
 		case protocol.Bids:
 			s.bids[b.Round] = b
 		case protocol.UsageReport:

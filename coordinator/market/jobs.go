@@ -266,8 +266,8 @@ func (k *Market) handleUsageReport(now protocol.Time, m protocol.Message, d prot
 	k.preemptionOver(now, l)
 	if d.Left == 0 {
 		k.endLot(now, l)
-		msgs = append(msgs, k.partEnded(now, l.whole)...)
-		return append(msgs, k.reportStatus(now, l, l.closedStatus(d))...)
+		msgs = append(msgs, k.reportStatus(now, l, l.closedStatus(d))...)
+		return append(msgs, k.partEnded(now, l.whole)...)
 	}
 	site, idle := l.site, l.pause == 0 && l.awardedJob().Run-d.Left < l.job.Pause
 	k.requeueRemainder(now, l, d.Left)

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -203,7 +204,7 @@ func (k *Market) commitParts(now protocol.Time, w *lot) []protocol.Message {
 			msgs = append(msgs, k.confirmPart(now, p, protocol.AcceptConfirmed))
 		}
 	}
-	return msgs
+	return append(msgs, k.tellWhole(now, w)...)
 }
 
 // partsCommitted notes that the parts stand; Restore does, too.
@@ -212,9 +213,11 @@ func (k *Market) partsCommitted(w *lot, startBy protocol.Time) {
 		if p.state == awarded {
 			p.acceptedBy()
 			p.state, p.failedCalls = accepted, 0
+			k.recordStatus(p, p.placedStatus(p.start))
 		}
 	}
 	w.committed, w.due, w.failedCalls = true, startBy, 0
+	k.recordStatus(w, w.wholeStatus(protocol.AcceptConfirmed))
 	k.timers.addToTimerQueue(w)
 }
 
@@ -268,7 +271,7 @@ func (k *Market) stopParts(now protocol.Time, w *lot, why protocol.Reason) []pro
 			msgs = append(msgs, k.requestPreempt(now, p))
 		}
 	}
-	return msgs
+	return append(msgs, k.tellWhole(now, w)...)
 }
 
 // confirmPart returns a Confirm for the current award of a part.
@@ -298,7 +301,38 @@ func (k *Market) partsStopped(now protocol.Time, w *lot, why protocol.Reason) {
 		}
 	}
 	w.due, w.committed = 0, false
+	k.recordStatus(w, protocol.JobStatus{State: protocol.Waiting, Why: why})
 	k.callRestingParts(now, w)
+}
+
+// tellWhole returns the last status of a job in parts for its submitter, if that is told it.
+func (k *Market) tellWhole(now protocol.Time, w *lot) []protocol.Message {
+	if !w.isToldStatus() {
+		return nil
+	}
+	return []protocol.Message{k.sendAndRecord(now, w.from, w.lastStatus)}
+}
+
+// wholeStatus returns the status of a job whose parts are all in a state: their bills together, from the last
+// start to the last finish. Its site and model are those of all of them; "" if they differ.
+func (l *lot) wholeStatus(state protocol.Code) protocol.JobStatus {
+	s := protocol.JobStatus{State: state}
+	for i, p := range l.parts {
+		x := p.lastStatus
+		if i == 0 {
+			s.Site, s.Model, s.Why = x.Site, x.Model, x.Why
+		}
+		if s.Site != x.Site {
+			s.Site = ""
+		}
+		if s.Model != x.Model {
+			s.Model = ""
+		}
+		s.Start, s.Failed = max(s.Start, x.Start), cmp.Or(s.Failed, x.Failed)
+		s.Bill.IT, s.Bill.Energy, s.Bill.Carbon = s.Bill.IT+x.Bill.IT, s.Bill.Energy+x.Bill.Energy, s.Bill.Carbon+x.Bill.Carbon
+		s.Bill.Money, s.Bill.Finish = s.Bill.Money+x.Bill.Money, max(s.Bill.Finish, x.Bill.Finish)
+	}
+	return s
 }
 
 // restPart makes a part wait for the others of its job, which are being stopped.
@@ -321,6 +355,7 @@ func (k *Market) callRestingParts(now protocol.Time, w *lot) {
 	}
 	if !open {
 		if !w.cancelRequested { // else it is rejected
+			k.recordStatus(w, w.wholeStatus(protocol.JobClosed))
 			k.endLot(now, w)
 		}
 		return
@@ -388,6 +423,9 @@ func (k *Market) partEnded(now protocol.Time, w *lot) []protocol.Message {
 	k.callRestingParts(now, w)
 	if w.state == divided && w.cancelRequested && !slices.ContainsFunc(w.parts, func(p *lot) bool { return p.state != ended }) {
 		return k.rejectLot(now, w, reasonCancelled)
+	}
+	if w.state == ended {
+		return k.tellWhole(now, w)
 	}
 	return nil
 }

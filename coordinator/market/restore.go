@@ -79,10 +79,10 @@ func (k *Market) Restore(m protocol.Message) {
 		if l := k.lots[b.Job]; l != nil && l.state != ended && b.Why.Code != protocol.Duplicate {
 			k.endParts(m.At, l)
 			k.endLot(m.At, l)
+			k.recordStatus(l, protocol.JobStatus{State: protocol.JobClosed, Why: b.Why})
 			if l.whole != nil {
 				k.callRestingParts(m.At, l.whole)
 			}
-			k.recordStatus(l, protocol.JobStatus{State: protocol.JobClosed, Why: b.Why})
 		}
 	case protocol.Award:
 		k.restoreAward(m.To.SiteName(), b)

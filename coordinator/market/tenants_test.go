@@ -154,3 +154,57 @@ func TestATenantWithAWrongClockDoesNotSilenceItself(t *testing.T) {
 		t.Error("took a number twice")
 	}
 }
+
+// A tenant is told how its job in parts stands as one: placed, waiting and closed, also after a failover.
+func TestATenantIsToldHowItsJobInPartsStands(t *testing.T) {
+	s := newTestMarket(t, "bern", "oslo")
+	j := s.dividedJob()
+	j.ID, j.Tenant = "vision/1", "vision"
+	var events []protocol.Message
+	send := func(from protocol.Party, b protocol.Body) []protocol.Message {
+		sent := s.send(from, b)
+		events = append(events, s.market.Events()...)
+		return sent
+	}
+	told := func(sent []protocol.Message) (last protocol.JobStatus) {
+		for _, b := range answers(sent, vision) {
+			if x, ok := b.(protocol.JobStatus); ok && x.Job == j.ID {
+				last = x
+			}
+		}
+		return last
+	}
+	send(vision, protocol.Submit{Job: j})
+	for s.market.round == nil {
+		s.wait()
+		events = append(events, s.market.Events()...)
+	}
+	for site, part := range map[string]int{"bern": 0, "oslo": 1} {
+		bids := []protocol.JobBids{noBids("vision/1.1", protocol.NoCapacity), noBids("vision/1.2", protocol.NoCapacity)}
+		bids[part] = bidsOf(bids[part].Job, s.option(0, time.Hour))
+		send(protocol.AgentParty(site), protocol.Bids{Round: s.market.rounds, Jobs: bids, Capacity: []protocol.CapacityProfile{freeCapacity(s.now)}})
+	}
+	award := lastSent[protocol.Award](s)
+	send("agent/bern", protocol.Accept{Job: "vision/1.1", Epoch: 1, Start: s.now})
+	placed := told(send("agent/oslo", protocol.Accept{Job: "vision/1.2", Epoch: 1, Start: s.now}))
+	if placed.State != protocol.AcceptConfirmed || placed.Site != "" || placed.Bill.Money != 2*award.Option.Money {
+		t.Errorf("told %+v of a job that stands at two sites", placed)
+	}
+	for site, id := range map[string]protocol.JobID{"bern": "vision/1.1", "oslo": "vision/1.2"} {
+		u := s.done(award)
+		u.Job, s.now = id, max(s.now, u.Ended)
+		if x := told(send(protocol.AgentParty(site), u)); x.State == protocol.JobClosed {
+			placed = x
+		}
+	}
+	if placed.State != protocol.JobClosed || placed.Bill.Money != 2*s.done(award).Money {
+		t.Errorf("told %+v of a job that is over", placed)
+	}
+	next := New(Config{}, s.market.rule)
+	for _, m := range events {
+		next.Restore(m)
+	}
+	if got := next.lots[j.ID]; got == nil || got.state != ended || got.lastStatus != s.market.lots[j.ID].lastStatus {
+		t.Errorf("after a failover %+v", got)
+	}
+}

@@ -68,6 +68,7 @@ type logRecord struct {
 	tree     proof.Tree
 	messages map[messageID]protocol.Message
 	submits  []protocol.Message
+	parts    []protocol.Job     // of jobs that may go to several sites, as they were called
 	sent     []protocol.Message // heads
 }
 
@@ -99,9 +100,15 @@ func (r *logRecord) addMessage(m protocol.Message) {
 		return
 	}
 	r.messages[id] = m
-	switch m.Body.(type) {
+	switch b := m.Body.(type) {
 	case protocol.Submit:
 		r.submits = append(r.submits, m)
+	case protocol.CallForBids:
+		for _, j := range b.Jobs {
+			if j.PartOf != "" {
+				r.parts = append(r.parts, j)
+			}
+		}
 	case protocol.LogHead:
 		r.sent = append(r.sent, m)
 	}
@@ -137,12 +144,17 @@ func (r *logRecord) lastHead() uint64 {
 	return r.heads[len(r.heads)-1]
 }
 
-// jobsOf returns the jobs that a reader submitted, or that are of its tenant.
+// jobsOf returns the jobs that a reader submitted, or that are of its tenant, and their parts.
 func (r *logRecord) jobsOf(who Reader) map[protocol.JobID]bool {
 	jobs := make(map[protocol.JobID]bool)
 	for _, m := range r.submits {
 		if b, ok := m.Body.(protocol.Submit); ok && (m.From == who.Party || who.Tenant != "" && b.Job.Tenant == who.Tenant) {
 			jobs[b.Job.ID] = true
+		}
+	}
+	for _, p := range r.parts {
+		if jobs[p.PartOf] {
+			jobs[p.ID] = true
 		}
 	}
 	return jobs

@@ -110,12 +110,16 @@ func (v *View) showCall(m protocol.Message, b protocol.CallForBids) (out []proto
 			continue
 		}
 		jobs = append(jobs, j)
-		for _, s := range v.submitted[j.ID] {
+		sent := j.ID
+		if j.PartOf != "" { // the whole was submitted
+			sent, v.own[j.PartOf] = j.PartOf, true
+		}
+		for _, s := range v.submitted[sent] {
 			if s.Body.(protocol.Submit).Job.Tenant == j.Tenant {
 				out = append(out, s)
 			}
 		}
-		delete(v.submitted, j.ID)
+		delete(v.submitted, sent)
 	}
 	if len(jobs) == 0 {
 		return nil
@@ -137,6 +141,9 @@ func (v *View) showOwn(m protocol.Message) []protocol.Message {
 		b.Why, b.Proof = v.Redact(b.Why), protocol.Certificate{}
 		m.Body = b
 	case protocol.Defer:
+		b.Why = v.Redact(b.Why)
+		m.Body = b
+	case protocol.PartsDecided:
 		b.Why = v.Redact(b.Why)
 		m.Body = b
 	case protocol.Decline:

@@ -185,3 +185,30 @@ func TestAnswersToATenantNameNobodyElse(t *testing.T) {
 		}
 	}
 }
+
+// A tenant that has a job in parts sees what was decided about each, and another sees none of it.
+func TestATenantSeesThePartsOfItsJob(t *testing.T) {
+	const api, market = protocol.OperatorAPI, protocol.Coordinator
+	whole := protocol.Job{ID: "wide", Tenant: "vision", MaxSites: 2}.WithPods([]protocol.Component{{Role: "worker", Pods: 2, GPUs: 1, Share: 1000}})
+	whole, _ = whole.WithEqualParts(2)
+	for name, restarted := range map[string]bool{"in one run": false, "after a restart": true} {
+		s := &talk{}
+		s.say(api, market, protocol.Submit{Job: whole})
+		if !restarted {
+			s.say(market, api, protocol.Confirm{Job: "wide", Code: protocol.Acknowledged})
+		}
+		s.say(market, "", protocol.CallForBids{Round: 1, Jobs: whole.PartJobs()})
+		s.say(market, "agent/oslo", protocol.Award{Round: 1, Job: "wide.1", Epoch: 1})
+		s.say(market, api, protocol.PartsDecided{Job: "wide", Epoch: 1, Committed: true})
+		var kinds []string
+		for _, m := range tenantview.Of(s.all, func(t string) bool { return t == "vision" }) {
+			kinds = append(kinds, m.KindName())
+		}
+		if want := []string{"submit", "call", "award", "parts"}; !slices.Equal(kinds, want) {
+			t.Errorf("%s: vision is shown %v; want %v", name, kinds, want)
+		}
+		if got := tenantview.Of(s.all, func(t string) bool { return t == "hostile" }); len(got) > 0 {
+			t.Errorf("%s: hostile is shown %+v", name, got)
+		}
+	}
+}
