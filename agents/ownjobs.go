@@ -58,7 +58,9 @@ func (a *Agent) startsAlone() bool { return a.heartbeat.every > 0 && len(a.cfg.T
 // MayStartAlone reports whether the agent may start a job by itself: one of its queue and of its own tenants, and
 // not one in parts, which a coordinator takes from no queue.
 // It may be called while the agent runs.
-func (a *Agent) MayStartAlone(j *protocol.Job) bool { return a.startsAlone() && a.isOwnJob(j) && !j.IsDivided() }
+func (a *Agent) MayStartAlone(j *protocol.Job) bool {
+	return a.startsAlone() && a.isOwnJob(j) && !j.IsDivided()
+}
 
 // isAlone reports whether the agent has heard no coordinator for a while.
 func (a *Agent) isAlone(now protocol.Time) bool {
