@@ -218,7 +218,7 @@ func newVerifyRecord() *cobra.Command {
 			for _, one := range parties {
 				who, key, ok := strings.Cut(one, "=")
 				if !ok {
-					return usageError{fmt.Errorf("--party %q: want PARTY=KEY, such as agent/oslo=UABC...", one)}
+					return usageError{fmt.Errorf("--party %q: want PARTY=KEY, as agent/oslo=UABC", one)}
 				}
 				keys, err := publicKeys([]string{key})
 				if err != nil {

@@ -186,14 +186,14 @@ func TestASetIsTakenInOnceAndShowsItsState(t *testing.T) {
 			t.Errorf("%s: its state is %q", u.GetKind(), got.GetAnnotations()[AnnotationState])
 		}
 		q.handleMessage(protocol.Message{From: protocol.Coordinator, To: protocol.QueueParty("oslo"), Body: protocol.Reject{Job: "oslo/9f86", Why: protocol.Reason{Code: protocol.NoBids}}})
-		got := s.look(q, 3)
+		s.look(q, 3)
 		writes := s.writes
-		if got = s.look(q, 10); len(got.GetFinalizers()) > 0 || !strings.HasPrefix(got.GetAnnotations()[AnnotationState], "NoOffer: ") || s.writes != writes {
+		if got := s.look(q, 10); len(got.GetFinalizers()) > 0 || !strings.HasPrefix(got.GetAnnotations()[AnnotationState], "NoOffer: ") || s.writes != writes {
 			t.Errorf("%s: closed it is %v, and written to %d times more", u.GetKind(), got.Object["metadata"], s.writes-writes)
 		}
 		// A copy of it is another set, though it has the annotations of the first.
 		s.job["metadata"].(map[string]any)["uid"] = "77aa"
-		if got = s.look(q, 2); len(got.GetFinalizers()) != 1 || !strings.HasSuffix(got.GetAnnotations()[AnnotationSubmittedAt], " 77aa") {
+		if got := s.look(q, 2); len(got.GetFinalizers()) != 1 || !strings.HasSuffix(got.GetAnnotations()[AnnotationSubmittedAt], " 77aa") {
 			t.Errorf("%s: its copy was not taken in: %v", u.GetKind(), got.Object["metadata"])
 		}
 	}
