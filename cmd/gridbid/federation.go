@@ -265,19 +265,11 @@ revoked, with your name and --reason. Jobs that it has are not requeued: it may 
 run them. "gridbid sites remove" does that.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.changeFederation(func(f *federation.Federation) error {
-				keys, err := f.PublicKeys(args[0])
-				if err != nil {
-					return err
-				}
-				if err := f.RevokeSite(args[0], time.Now()); err != nil {
-					return err
-				}
-				told := coordinator.tellRevoked(cmd, args[0], why)
-				return flags.printChange(cmd, federationChange{
-					Did: "revoked", Name: args[0], Folder: flags.dir, Keys: keys, Note: told,
+			return flags.revokeMember(cmd, args[0], (*federation.Federation).RevokeSite, func() federationChange {
+				return federationChange{
+					Note: coordinator.tellRevoked(cmd, args[0], why),
 					Next: []string{"a coordinator that hosts the hub applies this within two seconds; reload an external nats-server, and restart it if the site connects by a leaf server"},
-				})
+				}
 			})
 		},
 	}
@@ -285,6 +277,22 @@ run them. "gridbid sites remove" does that.`,
 	cmd.Flags().StringVar(&coordinator.api, "api", cmp.Or(os.Getenv("GRIDBID_API"), defaultAPIAddress), "`ADDRESS` (HOST:PORT) of the API of the coordinator that is told; also $GRIDBID_API")
 	cmd.Flags().StringVar(&why, "reason", "", "reason, as free text for the event log")
 	return cmd
+}
+
+// revokeMember revokes the keys of a member, and then prints what was done, with what done adds to it.
+func (f *federationFlags) revokeMember(cmd *cobra.Command, name string, revoke func(*federation.Federation, string, time.Time) error, done func() federationChange) error {
+	return f.changeFederation(func(fed *federation.Federation) error {
+		keys, err := fed.PublicKeys(name)
+		if err != nil {
+			return err
+		}
+		if err := revoke(fed, name, time.Now()); err != nil {
+			return err
+		}
+		change := done()
+		change.Did, change.Name, change.Folder, change.Keys = "revoked", name, f.dir, keys
+		return f.printChange(cmd, change)
+	})
 }
 
 // tellRevoked tells the coordinator that a site was revoked, and returns what came of it. The

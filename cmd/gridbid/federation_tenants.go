@@ -2,7 +2,6 @@ package main
 
 import (
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -66,18 +65,8 @@ on: cancel them with "gridbid cancel". Credentials of the API have a file of the
 federations had before tenants had keys, and which submits for every tenant.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.changeFederation(func(f *federation.Federation) error {
-				keys, err := f.PublicKeys(args[0])
-				if err != nil {
-					return err
-				}
-				if err := f.RevokeTenant(args[0], time.Now()); err != nil {
-					return err
-				}
-				return flags.printChange(cmd, federationChange{
-					Did: "revoked", Name: args[0], Folder: flags.dir, Keys: keys,
-					Next: []string{"a coordinator that hosts the hub applies this within two seconds; reload an external nats-server"},
-				})
+			return flags.revokeMember(cmd, args[0], (*federation.Federation).RevokeTenant, func() federationChange {
+				return federationChange{Next: []string{"a coordinator that hosts the hub applies this within two seconds; reload an external nats-server"}}
 			})
 		},
 	}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 
-	"github.com/gridbid/gridbid/bus/wal"
 	"github.com/gridbid/gridbid/coordinator/notary"
 	"github.com/gridbid/gridbid/coordinator/rights"
 	"github.com/gridbid/gridbid/protocol"
@@ -37,16 +35,7 @@ func ProofHandler(read func(context.Context) ([]protocol.Message, error)) http.H
 		}
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Header().Set("Cache-Control", "no-store")
-		ledger, err := wal.NewWriter(w, r.RemoteAddr, map[string]string{"proof": string(who.Party) + who.Tenant, "protocol": fmt.Sprint(protocol.Current)})
-		for _, m := range shown {
-			if err != nil {
-				return // the client has gone; without an end its copy counts as torn
-			}
-			err = ledger.AppendMessage(m)
-		}
-		if err == nil {
-			_ = ledger.Close()
-		}
+		writeLedger(w, r, shown, map[string]string{"proof": string(who.Party) + who.Tenant})
 	})
 }
 

@@ -35,19 +35,23 @@ func RecordHandler(read func(context.Context) ([]protocol.Message, error), leads
 		if r.Method == http.MethodHead {
 			return
 		}
-		ledger, err := wal.NewWriter(w, r.RemoteAddr, map[string]string{
-			"policy": "auction", "live": "coordinator", "protocol": fmt.Sprint(protocol.Current), LeadsKey: strconv.FormatBool(leads()),
-		})
-		for _, m := range all {
-			if err != nil {
-				break // the client has gone; without an end its copy counts as torn
-			}
-			err = ledger.AppendMessage(m)
-		}
-		if err == nil {
-			_ = ledger.Close()
-		}
+		writeLedger(w, r, all, map[string]string{"policy": "auction", "live": "coordinator", LeadsKey: strconv.FormatBool(leads())})
 	})
+}
+
+// writeLedger answers with a ledger of messages. If the client goes, its copy has no end and counts as torn.
+func writeLedger(w http.ResponseWriter, r *http.Request, all []protocol.Message, header map[string]string) {
+	header["protocol"] = fmt.Sprint(protocol.Current)
+	ledger, err := wal.NewWriter(w, r.RemoteAddr, header)
+	for _, m := range all {
+		if err != nil {
+			return
+		}
+		err = ledger.AppendMessage(m)
+	}
+	if err == nil {
+		_ = ledger.Close()
+	}
 }
 
 // LeadsKey is the key of a served ledger's header that says whether the coordinator leads.

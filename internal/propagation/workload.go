@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/gridbid/gridbid/internal/quantity"
 	"github.com/gridbid/gridbid/internal/servicefile"
 	"github.com/gridbid/gridbid/internal/yamlschema"
 )
@@ -218,7 +218,7 @@ func (c *container) requests(at func(path []string, format string, args ...any) 
 			case k < 0 || list == "limits" && requested:
 				continue
 			}
-			amount, ok := parseQuantity(amounts[name])
+			amount, ok := quantity.Parse(amounts[name], 1<<50, "m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti")
 			if !ok {
 				return v, at([]string{list, name}, "is %q: want a quantity, such as 4, 500m or 16Gi", amounts[name])
 			}
@@ -229,20 +229,4 @@ func (c *container) requests(at func(path []string, format string, args ...any) 
 		}
 	}
 	return v, nil
-}
-
-// suffixes are those of Kubernetes' quantities that resources of pods have.
-var suffixes = map[string]float64{
-	"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40,
-}
-
-// parseQuantity parses a Kubernetes quantity of a pod's resources; false if it is none.
-func parseQuantity(text string) (float64, bool) {
-	scale, number := 1.0, strings.TrimRight(text, "mkMGTi")
-	if unit := text[len(number):]; unit != "" {
-		scale = suffixes[unit]
-	}
-	v, err := strconv.ParseFloat(number, 64)
-	v *= scale
-	return v, err == nil && scale > 0 && v >= 0 && v <= 1<<50 && !math.IsNaN(v)
 }

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/gridbid/gridbid/internal/nearest"
+	"github.com/gridbid/gridbid/internal/quantity"
 	"github.com/gridbid/gridbid/internal/yamlschema"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/protocol/quota"
@@ -245,16 +246,7 @@ func (r *reader) addElasticQuota(page *yamlschema.Page, n elasticQuota, parent s
 func isGPU(resource string) bool { return strings.HasSuffix(resource, "/gpu") }
 
 // parseQuantity reads a quantity of Kubernetes as far as it can count GPUs: "8", "0.5", "500m", "1k".
-func parseQuantity(s string) (float64, bool) {
-	scale := 1.0
-	if n := len(s) - 1; n > 0 {
-		if f, ok := map[byte]float64{'m': 0.001, 'k': 1000}[s[n]]; ok {
-			s, scale = s[:n], f
-		}
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	return v * scale, err == nil && v >= 0 && v*scale <= 1e6
-}
+func parseQuantity(s string) (float64, bool) { return quantity.Parse(s, 1e6, "m", "k") }
 
 // sum returns a sum, where nil is none.
 func sum(to *float64, v float64) *float64 {
