@@ -25,6 +25,11 @@ func (a *Agent) answerCall(now protocol.Time, c protocol.CallForBids) []protocol
 	a.planning = plan
 	a.noteOwnCalled(now, c.Jobs)
 	recalled := a.recallForOwn(now, c)
+	if len(c.Jobs) > 0 {
+		if c.Jobs = c.JobsFor(a.cfg.Site); len(c.Jobs) == 0 {
+			return recalled // other sites are asked
+		}
+	}
 	o := a.bidsForCall(now, c, func(j protocol.Job) {
 		a.calledJobs[j.ID] = j
 		if j.Arrival > a.lastCallAt { // first call of this job: placement learns what kinds of jobs arrive

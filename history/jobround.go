@@ -15,8 +15,9 @@ type clearingRound struct {
 	closes  protocol.Time
 	weights protocol.Weights
 	shadow  map[place]protocol.ShadowPrice
-	sites   []string // known when it was called
-	offered []string // in time
+	sites   []string              // asked when it was called
+	call    *protocol.CallForBids // that says which sites are asked for which jobs; nil: all are, or no bids are kept
+	offered []string              // in time
 	jobs    int
 	awards  int
 	holds   int
@@ -165,7 +166,7 @@ func (h *jobRound) setDecision(d Decision) {
 	h.summary.Kind, h.summary.Code, h.summary.Site, h.summary.Until = d.Kind, d.Why.Code, d.Site, d.Until
 }
 
-// exportRound returns the round with priced options, one answer for each site: those known at
+// exportRound returns the round with priced options, one answer for each site: those asked in
 // the call and those that answered without being known then, by name.
 func (h *jobRound) exportRound(j protocol.Job) JobRound {
 	full := JobRound{
@@ -173,6 +174,9 @@ func (h *jobRound) exportRound(j protocol.Job) JobRound {
 		Summary: h.summary, Decision: h.decision,
 	}
 	names := slices.Clone(h.round.sites)
+	if call := h.round.call; call != nil {
+		names = call.SitesAskedFor(j.ID)
+	}
 	for _, x := range h.received {
 		names = append(names, x.site)
 	}

@@ -12,3 +12,9 @@ many-sites:
 	$(GO) test ./lab/bigrounds -run ManyJobsWait -count 1 -timeout 30m -v -many-sites 1000 -waiting 400 -most-bids 100000
 	$(GO) test ./lab/bigrounds -run ManyJobsWait -count 1 -timeout 30m -v -many-sites 1000 -waiting 2000 -most-bids 100000
 	-$(GO) test ./lab/bigrounds -run ManyJobsWait -count 1 -timeout 30m -v -many-sites 1000 -waiting 400 -most-bids 100000000
+
+.PHONY: best-sites
+## best-sites: what it costs and saves to ask 64 of 160 sites for each job, by 20 draws of 500 jobs; then 10,000 jobs of a day at 1,000 sites (minutes)
+best-sites:
+	$(GO) test ./lab/bench -run AskingTheBestSites -count 1 -timeout 90m -v -many-sites 160 -many-sites-jobs 500 -many-sites-draws 20
+	$(GO) test ./lab/bench -run AskingTheBestSites -count 1 -timeout 90m -v -many-sites 1000 -many-sites-jobs 10000 -only-some

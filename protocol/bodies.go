@@ -28,6 +28,11 @@ type (
 		Planning Planning `msgpack:"pl,omitempty"` // the zero Planning means DefaultPlanning
 
 		Preemptable []PreemptionSet `msgpack:"pe,omitempty"` // of jobs that may have others stopped
+
+		// Asked says for each job which of Sites are asked, as rising positions, where not all are: see
+		// AsksSite. Of a job without positions all sites are asked.
+		Sites []string `msgpack:"st,omitempty"`
+		Asked [][]int  `msgpack:"as,omitempty"`
 	}
 
 	// Bids answers a CallForBids: one row for each of its jobs, and the state of the site.

@@ -28,6 +28,7 @@ type Options struct {
 	Strategy func(site string) agents.BidStrategy // of each site; nil: that of the policy
 	// NoBackfill keeps nodes with a reservation empty until it begins: see capacity.Config.
 	NoBackfill bool
+	MostSites  int                                // that are asked to bid for one job; 0: as market.Config has it
 	NoBids     bool                               // the History keeps no bids: see history.Config
 	History    *history.History                   // into which the run is folded, for callers that read it meanwhile; nil: a new one
 	Record     func(protocol.Message) error       // called with every message, in order

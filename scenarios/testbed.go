@@ -87,7 +87,7 @@ func buildTestbed(s spec.Scenario, policy string, o Options) (*Testbed, error) {
 	st := &Testbed{
 		Parties: make(map[protocol.Party]bus.Machine), scenario: s, Start: s.Start,
 		MeteredUntil: MeteredUntil(s),
-		Market:       market.New(market.Config{Terms: w, Pay: accounts.PaymentRule{Pay: o.Pay, Margin: 100}, Advice: o.Advice}, rule),
+		Market:       market.New(market.Config{Terms: w, Pay: accounts.PaymentRule{Pay: o.Pay, Margin: 100}, Advice: o.Advice, MostSites: o.MostSites}, rule),
 		submitter:    sim.NewSubmitter(jobs),
 		runTimes:     runTimes,
 	}

@@ -8,9 +8,10 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// crowd is a market of n sites at which so many jobs wait.
+// crowd is a market of n sites, all of which are asked for each of so many jobs that wait.
 func crowd(t *testing.T, n, jobs int) *testMarket {
 	s := newTestMarket(t)
+	s.market = New(Config{MostSites: n}, s.rule)
 	for i := range n {
 		name := fmt.Sprint("site-", i)
 		s.send(protocol.AgentParty(name), protocol.RegisterSite{Site: name})

@@ -41,6 +41,9 @@ type Config struct {
 	// coordinator reads so many bids in about a second of one core, and they are about 90 MB, of
 	// which a NATS server keeps 128 MiB for a slow reader (decision 0289).
 	MostBids int `json:",omitempty"`
+	// MostSites is the most sites that are asked to bid for one job; default 64. Of more sites those are asked
+	// that bid least for such jobs before, and a few in turn (decision 0408).
+	MostSites int `json:",omitempty"`
 	// MaxOfferBytes is the most bytes that an encoded Bids message may have. Every call carries it
 	// (see protocol.CallForBids) and the agents thin their bids to it. It is the smallest payload
 	// limit of any site's connection, trace headers not counted. 0: only protocol.MaxMessage
@@ -86,6 +89,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MostBids == 0 {
 		c.MostBids = 100_000
+	}
+	if c.MostSites == 0 {
+		c.MostSites = 64
 	}
 	if c.Planning.Validate() != nil {
 		c.Planning = protocol.DefaultPlanning()
@@ -169,6 +175,8 @@ type lot struct {
 	backoffUntil     protocol.Time      // not called before, whatever changes
 	heldBy           auction.Pool       // where it would start, had that room; zero: room does not hold it
 	listed           bool               // in Market.idleLots
+	plannedAt        string             // the site where the rule planned it when it was deferred last
+	ruledOut         map[string]bool    // sites that can never run it, if not all sites are asked
 	submissionDigest uint64             // of the submission, once that is no longer kept; else 0
 
 	alone     bool   // the site whose queue submitted it may start it by itself
@@ -192,6 +200,8 @@ type site struct {
 	missedWindows int           // in a row
 	suspectSince  protocol.Time // it missed a window, or fell silent, and was not heard since: no round waits for it; 0: it is waited for
 	late          *lateBids     // for the round that closed last
+	rate          siteRate      // what it asked when it bid last, if not all sites are asked
+	runsUntil     protocol.Time // the latest end of what it was awarded
 
 	lastStopSent protocol.Time // when the market last sent the Cancels of its orphaned runs
 }

@@ -19,7 +19,7 @@ const maxRequeueBackoff = 2 * time.Minute
 // no better time than now waits for its backoff, and earlier if something changes: see
 // wakeWaiting.
 func (k *Market) deferLot(now protocol.Time, l *lot, d auction.Decision) {
-	l.state, l.due, l.heldBy = waiting, max(d.Until, now.Add(k.cfg.Gather)), d.HeldBy
+	l.state, l.due, l.heldBy, l.plannedAt = waiting, max(d.Until, now.Add(k.cfg.Gather)), d.HeldBy, d.Site
 	l.noBids, l.byChoice = d.Why.Code == protocol.NoBids, d.Why.Code == protocol.CheaperLater
 	l.requeueBackoff(now, k.cfg.Gather, d.Site)
 	if d.HeldBy != (auction.Pool{}) {

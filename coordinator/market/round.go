@@ -17,6 +17,7 @@ type round struct {
 	awaited map[string]struct{}      // sites that the round waits for, and that have not answered
 	hoped   int                      // for how many sites it waited at first
 	asked   int                      // bids: jobs times sites
+	isAsked func(string) bool        // whether a site is asked for some job
 	full    bool                     // calls every waiting lot, and has the rule plan anew
 	lots    []*lot                   // by arrival, then id
 	leftOut []protocol.JobID         // of a full round: waiting jobs that exceeded its limits, and are called next
@@ -43,7 +44,7 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 	if now < k.congestion.rest {
 		return nil
 	}
-	most := k.congestion.limitOf(k.cfg, len(k.sites))
+	most := k.congestion.limitOf(k.cfg, min(len(k.sites), k.cfg.MostSites))
 	for size := 0; len(r.lots) < most && size < maxCallBytes; {
 		l := k.timers.popDueLot(now, k.lots)
 		if l == nil {
@@ -91,10 +92,10 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 	}
 	k.round = r
 	k.rounds++
-	r.call = callTime{k.rounds, now, answerAllowance(len(r.lots), len(k.sites))}
+	r.call = callTime{k.rounds, now, answerAllowance(len(r.lots), min(len(k.sites), k.cfg.MostSites))}
 	var window time.Duration
 	window, r.awaited = k.planWindow(r.call.allowance)
-	r.hoped, r.asked = len(r.awaited), len(r.lots)*len(k.sites)
+	r.asked, r.isAsked = len(r.lots)*len(k.sites), func(string) bool { return true }
 	r.closes = now.Add(window)
 	// The call names the configured window, which depends on nothing that was measured.
 	shared, own := k.announcePrices(now, k.rounds)
@@ -104,6 +105,8 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 		r.index[l.job.ID] = i
 	}
 	call.Preemptable = k.nameCandidates(now, r)
+	k.askSites(now, r, &call)
+	r.hoped = len(r.awaited)
 	return append(append(msgs, own...), k.sendAndRecord(now, "", call))
 }
 
@@ -148,6 +151,7 @@ func (k *Market) handleBids(now protocol.Time, m protocol.Message, o protocol.Bi
 	if k.sites[site].silent {
 		k.wakeWaiting(now)
 	}
+	k.observeRate(now, k.sites[site], r, site)
 	delete(r.awaited, site)
 	if len(r.awaited) > 0 {
 		return msgs
@@ -198,7 +202,7 @@ func (k *Market) closeRound(now protocol.Time) (msgs []protocol.Message) {
 		d := out.Decisions[i]
 		// Every registered site answered that it can never run the job: waiting cannot help.
 		switch {
-		case impossible[i] == len(k.sites) && len(k.sites) > 0:
+		case k.noSiteCanRun(l, impossible[i]):
 			d = auction.Decision{Verdict: auction.Reject, Why: k.commonRejectReason(r, l)}
 		case d.Verdict == auction.Defer && d.Why.Code != protocol.Preempting && len(in.Lots[i].Bids) == 0 && against[i].Code != "":
 			d.Why = against[i]
@@ -260,6 +264,7 @@ func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, im
 				in.Lots[i].Bids = append(in.Lots[i].Bids, auction.SiteBids{Site: a.site, Options: options, GPUs: r.gpusOfOptions(r.lots[i], a.site, options), Bias: bias})
 			} else if len(a.bids.Options) == 0 && isPermanentReason(a.bids.Why.Code) {
 				impossible[i]++
+				k.ruleOut(r.lots[i], a.site)
 			}
 		}
 		claim.closeClaim()
@@ -312,6 +317,9 @@ func (k *Market) markSilentSites(now protocol.Time, r *round) (missing int) {
 	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
 		s := k.sites[name]
 		_, answered := r.offers[name]
+		if !answered && !r.isAsked(name) {
+			continue
+		}
 		if s.silent = !answered; answered {
 			continue
 		}
@@ -369,6 +377,9 @@ func (k *Market) applyDecision(now protocol.Time, l *lot, d auction.Decision, pr
 			k.growAdviceBudget(l)
 		}
 		l.why, l.lease, l.pause = d.Why, l.due, d.PauseAt
+		if s := k.sites[d.Site]; s != nil {
+			s.runsUntil = max(s.runsUntil, d.Option.Finish)
+		}
 		if l.whole != nil {
 			k.awardPart(now, l)
 		} else {

@@ -105,11 +105,15 @@ func (v *View) answered(from protocol.Party, id protocol.JobID, taken bool) []pr
 // so a record that begins in the middle of a run tells whose they are.
 func (v *View) showCall(m protocol.Message, b protocol.CallForBids) (out []protocol.Message) {
 	var jobs []protocol.Job
-	for _, j := range b.Jobs {
+	var asked [][]int
+	for i, j := range b.Jobs {
 		if v.own[j.ID] = v.has(j.Tenant); !v.own[j.ID] {
 			continue
 		}
 		jobs = append(jobs, j)
+		if i < len(b.Asked) {
+			asked = append(asked, b.Asked[i])
+		}
 		sent := j.ID
 		if j.PartOf != "" { // the whole was submitted
 			sent, v.own[j.PartOf] = j.PartOf, true
@@ -125,7 +129,7 @@ func (v *View) showCall(m protocol.Message, b protocol.CallForBids) (out []proto
 		return nil
 	}
 	v.rounds[b.Round] = true
-	m.Body = protocol.CallForBids{Round: b.Round, Closes: b.Closes, Jobs: jobs, Weights: b.Weights, Planning: b.Planning}
+	m.Body = protocol.CallForBids{Round: b.Round, Closes: b.Closes, Jobs: jobs, Weights: b.Weights, Planning: b.Planning, Sites: b.Sites, Asked: asked}
 	return append(out, m)
 }
 

@@ -55,6 +55,7 @@ type FaultPlan struct {
 	Own               int           // jobs that the queue of each site submits; with any, sites start them by themselves when they hear no coordinator
 	Outage            time.Duration // of a plan with such jobs: how long none is heard
 	CutOff            bool          // one site is cut off then; else the coordinators are off
+	MostSites         int           // sites that are asked for one job; 0: all
 	Bug               PlantedBug
 }
 
@@ -68,12 +69,16 @@ func DrawPlan(seed uint64) FaultPlan {
 		}
 		return dice.IntN(most + 1)
 	}
-	return FaultPlan{
+	plan := FaultPlan{
 		Sites: 1 + dice.IntN(3), Jobs: 1 + dice.IntN(8),
 		LossRate: rate(300), DuplicateRate: rate(300), MaxDelay: time.Duration(1+rate(3000)) * time.Millisecond, CrashRate: rate(40),
 		Skew: time.Duration(rate(4000)) * time.Millisecond, FaultPeriod: time.Duration(30+dice.IntN(120)) * time.Second, Cancel: rate(300),
 		MostGPUsForOthers: rate(3), Gangs: rate(600), Preempting: rate(600), Quotas: dice.IntN(2) == 0,
 	}
+	if dice.IntN(4) == 0 {
+		plan.MostSites = 1
+	}
+	return plan
 }
 
 // Crowded plants no bug, but in its plans many jobs need room.

@@ -79,7 +79,7 @@ func (h *simHost) startLeading() {
 	p := h.run
 	cfg := market.Config{
 		Terms: protocol.Weights{Carbon: 100_000, WaitNow: 1_000_000, Late: 10_000_000}, Pay: accounts.PaymentRule{Margin: 100},
-		Patience: 20 * time.Minute,
+		Patience: 20 * time.Minute, MostSites: p.plan.MostSites,
 	}
 	if p.plan.Bug == ForgetEndedIDs {
 		cfg.Remember = time.Millisecond

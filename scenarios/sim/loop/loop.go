@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gridbid/gridbid/bus"
@@ -289,9 +290,16 @@ func (r *replayRun) stepParties(now protocol.Time, heard map[protocol.Party][]pr
 		}
 		return slices.Concat(answers...)
 	}
+	// As many goroutines as can run at once: one for each of a thousand parties would spend more on its stack than
+	// on the step.
 	var wg sync.WaitGroup
-	for i := range names {
-		wg.Go(func() { live(i) })
+	var next atomic.Int64
+	for range min(runtime.GOMAXPROCS(0), len(names)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(names); i = int(next.Add(1)) - 1 {
+				live(i)
+			}
+		})
 	}
 	wg.Wait()
 	return slices.Concat(answers...)

@@ -1,0 +1,264 @@
+package market
+
+import (
+	"cmp"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+const (
+	// exploring is which part of the sites that are asked for a job are chosen in turn, whatever they bid before:
+	// one in exploring, or more if fewer have bid.
+	exploring = 4
+	// ratesLast is how long the market goes by what a site bid.
+	ratesLast = time.Hour
+	// asksPerGPU is for how many GPUs of jobs a site may be asked in a call, for each GPU that it has, however few
+	// jobs are called; and twice its share of what the call asks for, if that is more.
+	asksPerGPU = 8
+)
+
+// A siteRate is what a site asked when it bid last, in microdollars for a GPU-hour of run time at the reference
+// clock, by GPU model; "": for a job without GPUs.
+type siteRate struct {
+	at protocol.Time // when it bid; 0: it has not
+	by []modelRate   // by model; none: it had no room for any job
+}
+
+// A modelRate is the rate of one GPU model.
+type modelRate struct {
+	model string
+	rate  float64
+}
+
+// A shortlist chooses the sites that a call asks for each of its jobs, where more are registered than are asked
+// for one (Config.MostSites): those that bid least for such jobs before, and others in turn (decision 0408).
+type shortlist struct {
+	market *Market
+	now    protocol.Time
+	names  []string // of all sites, sorted
+	most   int
+	budget []protocol.Milli // by site: for how many more GPUs of jobs it is asked as one of the cheapest
+	orders map[string][]int // byRate, by models
+}
+
+// newShortlist returns what chooses the sites for the lots of a round; nil: all sites are asked for all of them.
+func (k *Market) newShortlist(now protocol.Time, lots []*lot) *shortlist {
+	if len(k.sites) <= k.cfg.MostSites {
+		return nil
+	}
+	s := &shortlist{market: k, now: now, names: slices.Sorted(maps.Keys(k.sites)), most: k.cfg.MostSites, orders: make(map[string][]int)}
+	var have, want protocol.Milli
+	for _, name := range s.names {
+		gpus := k.sites[name].gpus()
+		s.budget, have = append(s.budget, gpus), have+gpus
+	}
+	for _, l := range lots {
+		want += l.job.PricedGPUs()
+	}
+	share := max(asksPerGPU, 2*float64(want)*float64(s.most)/float64(have))
+	for i := range s.budget {
+		s.budget[i] = protocol.Milli(float64(s.budget[i]) * share)
+	}
+	return s
+}
+
+// gpus returns how many GPUs a site has, in thousandths; of a site without any, its cores count as one.
+func (s *site) gpus() (n protocol.Milli) {
+	for _, p := range s.registration.Pools {
+		n += protocol.Milli(p.GPUs) * 1000
+	}
+	return max(n, 1000)
+}
+
+// siteMayRun reports whether a site may run a job, by its regions, by the site's GPUs and by what the site said of
+// it before.
+func (k *Market) siteMayRun(l *lot, name string) bool {
+	if len(l.job.Regions) > 0 && !slices.Contains(l.job.Regions, name) || l.ruledOut[name] {
+		return false
+	}
+	return l.job.GPUs == 0 || len(l.job.Models) == 0 || slices.ContainsFunc(k.sites[name].registration.Pools, func(p protocol.Pool) bool { return slices.Contains(l.job.Models, p.Model) })
+}
+
+// sitesFor returns the positions of the sites that are asked for a lot, in rising order.
+func (s *shortlist) sitesFor(l *lot) []int {
+	j, size := &l.job, l.job.PricedGPUs()
+	var asked []int
+	chosen := make([]bool, len(s.names))
+	ask := func(i int) {
+		if !chosen[i] {
+			chosen[i] = true
+			asked = append(asked, i)
+			s.budget[i] -= size
+		}
+	}
+	// Where it is planned, where it was submitted, and where its data is. Until a site that may start it by itself
+	// has answered, nobody gets it (awaitsHome).
+	for _, name := range []string{l.plannedAt, l.from.SiteName(), j.Home} {
+		if i, ok := slices.BinarySearch(s.names, name); ok && (s.market.siteMayRun(l, name) || l.alone && name == l.from.SiteName()) {
+			ask(i)
+		}
+	}
+	// The cheapest of those that run something, whose nodes are awake, and the cheapest of all.
+	cheapest := s.most - s.most/exploring
+	askCheapest := func(upTo int, running bool) {
+		for _, i := range s.byRate(j.Models) {
+			if len(asked) >= upTo {
+				break
+			}
+			if s.budget[i] >= size && (!running || s.market.sites[s.names[i]].runsUntil > s.now) && s.market.siteMayRun(l, s.names[i]) {
+				ask(i)
+			}
+		}
+	}
+	askCheapest(cheapest/2, true)
+	askCheapest(cheapest, false)
+	// The others in turn, from one that differs by job and by call.
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(j.ID)) // never fails
+	first := (int(h.Sum32()%uint32(len(s.names))) + l.tries*s.most) % len(s.names)
+	for n := 0; n < len(s.names) && len(asked) < s.most; n++ {
+		if i := (first + n) % len(s.names); s.market.siteMayRun(l, s.names[i]) {
+			ask(i)
+		}
+	}
+	slices.Sort(asked)
+	return asked
+}
+
+// byRate returns the positions of the sites whose last bids tell what they ask for a job of some models, those
+// that ask least first; without models any will do.
+func (s *shortlist) byRate(models []string) []int {
+	key := strings.Join(models, "\x00")
+	if order, ok := s.orders[key]; ok {
+		return order
+	}
+	rates := make([]float64, len(s.names))
+	order := make([]int, 0, len(s.names))
+	for i, name := range s.names {
+		rate, ok := s.market.sites[name].rate.rateOf(models)
+		if ok && s.market.sites[name].rate.at.Add(ratesLast) >= s.now {
+			rates[i] = rate
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(rates[x], rates[y]) })
+	s.orders[key] = order
+	return order
+}
+
+// rateOf returns the lowest rate of some models; without models, of all.
+func (r *siteRate) rateOf(models []string) (rate float64, ok bool) {
+	for _, m := range r.by {
+		if (len(models) == 0 || slices.Contains(models, m.model)) && (!ok || m.rate < rate) {
+			rate, ok = m.rate, true
+		}
+	}
+	return rate, ok
+}
+
+// observeRate takes in what a site asks: for each model the mean of its jobs, each by its cheapest option, without
+// transfer and without what it would cost to wake a node. A site without room for any of them has no rate.
+func (k *Market) observeRate(now protocol.Time, s *site, r *round, name string) {
+	if len(k.sites) <= k.cfg.MostSites {
+		return
+	}
+	var sums []modelRate // of the rates of jobs, by model
+	jobs := make(map[string]float64)
+	for _, m := range r.offers[name].Jobs {
+		j := &r.lots[r.index[m.Job]].job
+		hours := j.Run.Hours() * float64(j.PricedGPUs()) / 1000
+		if len(m.Options) == 0 || hours <= 0 {
+			continue
+		}
+		pricing := k.cfg.Terms.ForJob(j)
+		var best []modelRate // in the order of the options
+		for i := range m.Options {
+			x := &m.Options[i]
+			terms := pricing.PriceOption(x, protocol.PricingBasis{})
+			rate := float64(terms.Total()-terms.Transfer-terms.NodeIdle) / hours
+			if at := rateIndex(&best, x.Model, rate); rate < best[at].rate {
+				best[at].rate = rate
+			}
+		}
+		for _, b := range best {
+			sums[rateIndex(&sums, b.model, 0)].rate += b.rate
+			jobs[b.model]++
+		}
+	}
+	for i := range sums {
+		sums[i].rate /= jobs[sums[i].model]
+	}
+	s.rate = siteRate{at: now, by: sums}
+}
+
+// rateIndex returns where the rate of a model stands in a list, to which it adds a model that is not there.
+func rateIndex(all *[]modelRate, model string, first float64) int {
+	i := slices.IndexFunc(*all, func(m modelRate) bool { return m.model == model })
+	if i < 0 {
+		i, *all = len(*all), append(*all, modelRate{model, first})
+	}
+	return i
+}
+
+// askSites sets which sites a call asks for which jobs, where more are registered than are asked for one. All
+// are asked for gangs, for jobs in parts and for jobs that may have others stopped: which of them have room for
+// such jobs, no rate tells.
+func (k *Market) askSites(now protocol.Time, r *round, call *protocol.CallForBids) {
+	s := k.newShortlist(now, r.lots)
+	if s == nil {
+		return
+	}
+	call.Sites, r.asked = s.names, 0
+	for _, l := range r.lots {
+		var asked []int
+		if preempts := slices.ContainsFunc(call.Preemptable, func(set protocol.PreemptionSet) bool { return set.Job == l.job.ID }); !l.job.IsGang() && l.whole == nil && !preempts {
+			asked = s.sitesFor(l)
+		}
+		call.Asked = append(call.Asked, asked)
+		r.asked += len(asked)
+		if len(asked) == 0 {
+			r.asked += len(s.names)
+		}
+	}
+	asked := call.SitesAsked()
+	r.isAsked = asked
+	maps.DeleteFunc(r.awaited, func(name string, _ struct{}) bool { return !asked(name) })
+}
+
+// ruleOut notes that a site said that it can never run a lot, if not all sites are asked: it is not asked again.
+// All that were asked may say so, and others are asked in the next gathering interval.
+func (k *Market) ruleOut(l *lot, site string) {
+	if len(k.sites) <= k.cfg.MostSites {
+		return
+	}
+	if l.ruledOut == nil {
+		l.ruledOut = make(map[string]bool)
+	}
+	l.ruledOut[site] = true
+	l.failedCalls = 0
+}
+
+// noSiteCanRun reports whether no site can ever run a lot, of which so many said so in this round.
+func (k *Market) noSiteCanRun(l *lot, said int) bool {
+	if said == 0 || len(k.sites) <= k.cfg.MostSites {
+		return said > 0 && said == len(k.sites)
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
+		if k.siteMayRun(l, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// askAgain has a site asked again for jobs that it said it can never run: it registered anew.
+func (k *Market) askAgain(site string) {
+	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
+		delete(k.lots[id].ruledOut, site)
+	}
+}

@@ -1,0 +1,62 @@
+package protocol
+
+import "slices"
+
+// JobsFor returns the jobs of a call for which a site is asked, in their order: all of them, unless the call
+// names the sites that it asks. A position that is no site's asks nobody.
+func (c *CallForBids) JobsFor(site string) []Job {
+	if len(c.Sites) == 0 {
+		return c.Jobs
+	}
+	at, known := slices.BinarySearch(c.Sites, site)
+	jobs := make([]Job, 0, len(c.Jobs)/4)
+	for i, j := range c.Jobs {
+		all := i >= len(c.Asked) || len(c.Asked[i]) == 0
+		if !all && known {
+			_, all = slices.BinarySearch(c.Asked[i], at)
+		}
+		if all {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+// asksAll reports whether all sites are asked for some job of the call.
+func (c *CallForBids) asksAll() bool {
+	return len(c.Sites) == 0 || len(c.Asked) < len(c.Jobs) || slices.ContainsFunc(c.Asked, func(at []int) bool { return len(at) == 0 })
+}
+
+// SitesAsked reports of each site whether it is asked for some job of the call.
+func (c *CallForBids) SitesAsked() func(site string) bool {
+	if c.asksAll() {
+		return func(string) bool { return true }
+	}
+	asked := make([]bool, len(c.Sites))
+	for _, positions := range c.Asked {
+		for _, at := range positions {
+			if at >= 0 && at < len(asked) {
+				asked[at] = true
+			}
+		}
+	}
+	return func(site string) bool {
+		at, known := slices.BinarySearch(c.Sites, site)
+		return known && asked[at]
+	}
+}
+
+// SitesAskedFor returns the sites that a call which names its sites asks for one of its jobs, by name.
+func (c *CallForBids) SitesAskedFor(id JobID) []string {
+	i := slices.IndexFunc(c.Jobs, func(j Job) bool { return j.ID == id })
+	if i < 0 || i >= len(c.Asked) || len(c.Asked[i]) == 0 {
+		return slices.Clone(c.Sites)
+	}
+	var names []string
+	for _, at := range c.Asked[i] {
+		if at >= 0 && at < len(c.Sites) {
+			names = append(names, c.Sites[at])
+		}
+	}
+	return names
+}
