@@ -79,7 +79,7 @@ type Agent struct {
 	queue               []reservation                   // accepted jobs that wait for capacity, in the order in which they start
 	pendingAcks         []pendingAck                    // messages to retransmit until they are answered, by due time
 	events              []protocol.Message              // of the latest Step or Tick
-	growAt              protocol.Time                   // when growElasticJobs looks next; 0: at no time
+	resizeAt            protocol.Time                   // when resizeRuns looks next; 0: at no time
 	lastAward           protocol.Award                  // used by Restore only: the last one restored
 	lastQueueCheck      protocol.Time                   // when startQueuedJobs last ran
 	running             map[protocol.JobID]*activeRun
@@ -121,7 +121,7 @@ type activeRun struct {
 	pauseAt        protocol.Time       // when to pause it; 0: never
 	preempt        *protocol.Preempt   // the coordinator had it stopped to make room; nil: it did not
 	recall         *protocol.Preempt   // the site stops it at Until for a job of its own, if that waits then; nil: it does not
-	resizing       bool                // its executor was asked to pause it, to go on with more pods
+	resizing       bool                // its executor was asked to pause it, to go on elsewhere or with another number of pods
 	cannotPause    bool                // its executor could not save a checkpoint for that
 }
 
@@ -182,8 +182,8 @@ func (a *Agent) workDue() (due protocol.Time) {
 			due = t
 		}
 	}
-	if a.growAt != 0 && (due == 0 || a.growAt < due) {
-		due = a.growAt
+	if a.resizeAt != 0 && (due == 0 || a.resizeAt < due) {
+		due = a.resizeAt
 	}
 	if len(a.plannedPauses) > 0 && (due == 0 || a.plannedPauses[0].at < due) {
 		due = a.plannedPauses[0].at
@@ -222,7 +222,7 @@ func (a *Agent) Tick(now protocol.Time) []protocol.Message {
 	msgs = append(msgs, a.retransmitDue(now)...)
 	a.dropKeptRooms(now)
 	msgs = append(msgs, a.sendDuePauses(now)...)
-	msgs = append(msgs, a.growElasticJobs(now)...)
+	msgs = append(msgs, a.resizeRuns(now)...)
 	msgs = append(msgs, a.sendStartReports(now)...)
 	a.noteLeave(now)
 	msgs = append(msgs, a.stopRecalled(now)...)

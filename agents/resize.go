@@ -11,50 +11,72 @@ import (
 
 // An elastic job that may be paused changes its number of pods at a checkpoint: it is paused, and what is left
 // of it is called as a job, which sites offer on the numbers that find room then (decision 0379). When room
-// becomes free, the agent has those paused that would go on with more pods for less.
+// becomes free, the agent has those paused that would go on with more pods for less; when a job waits, one that
+// would make room for it (makeroom.go).
 
 // Bounds of a resize.
 const (
-	growDelay      = time.Minute // after room became free: those who wait for it go first
+	resizeDelay    = time.Minute // after room became free or a job waits: those who wait for it go first
 	minResizeGain  = 1.1         // how much faster a job must get, its restarts counted
 	resizeSavings  = 10          // one part in so many of what going on as it is costs
 	minResizeSaved = protocol.Microdollars(5_000)
 )
 
-// planGrowth has growElasticJobs look a while after room became free.
-func (a *Agent) planGrowth(now protocol.Time) {
-	if a.growAt == 0 && a.delivery.AsOffered {
+// planResizes has resizeRuns look a while after room became free, or a job waits for it.
+func (a *Agent) planResizes(now protocol.Time) {
+	if a.resizeAt == 0 && a.delivery.AsOffered {
 		for _, id := range slices.Sorted(maps.Keys(a.running)) {
-			if a.running[id].mayResize() {
-				a.growAt = now.Add(growDelay)
+			if a.running[id].mayMove() {
+				a.resizeAt = now.Add(resizeDelay)
 				return
 			}
 		}
 	}
 }
 
-// mayResize reports whether a run's number of pods can change at a checkpoint.
-func (l *activeRun) mayResize() bool {
+// mayMove reports whether a run is one of a gang that can be paused at a checkpoint, to go on elsewhere or with
+// another number of pods.
+func (l *activeRun) mayMove() bool {
 	j := &l.launch.Job
-	return l.running && l.preempt == nil && l.recall == nil && !l.cannotPause && !l.resizing && j.IsElastic() && j.Pause > 0
+	return l.running && l.preempt == nil && l.recall == nil && !l.cannotPause && !l.resizing && j.IsGang() && j.Pause > 0
 }
 
-// growElasticJobs asks the executor to pause the elastic jobs that would be better off with more pods. Whether
-// it can is its answer, as for a planned pause.
-func (a *Agent) growElasticJobs(now protocol.Time) (msgs []protocol.Message) {
-	if a.growAt == 0 || now < a.growAt {
+// resizeRuns asks the executor to pause a run that makes room for a job that waits, or else an elastic one that
+// would be better off with more pods. Whether it can is its answer, as for a planned pause. One run at a time:
+// its end has the next one looked at.
+func (a *Agent) resizeRuns(now protocol.Time) []protocol.Message {
+	if a.resizeAt == 0 || now < a.resizeAt {
 		return nil
 	}
-	a.growAt = 0
-	for _, id := range slices.Sorted(maps.Keys(a.running)) {
-		if l := a.running[id]; l.mayResize() && a.shouldGrow(now, l) {
-			l.resizing = true
-			return []protocol.Message{a.sendReliably(now, pendingAck{
-				job: id, epoch: l.epoch, to: protocol.ExecutorParty(a.cfg.Site), body: protocol.Cancel{Job: id, Epoch: l.epoch, Checkpoint: true},
-			})} // one at a time: its end has the next one looked at
+	a.resizeAt = 0
+	id, found := a.runToMove(now)
+	if !found {
+		for _, x := range slices.Sorted(maps.Keys(a.running)) {
+			if l := a.running[x]; !found && l.mayMove() && l.launch.Job.IsElastic() && a.shouldGrow(now, l) {
+				id, found = x, true
+			}
 		}
 	}
-	return nil
+	if !found {
+		return nil
+	}
+	l := a.running[id]
+	l.resizing = true
+	return []protocol.Message{a.sendReliably(now, pendingAck{
+		job: id, epoch: l.epoch, to: protocol.ExecutorParty(a.cfg.Site), body: protocol.Cancel{Job: id, Epoch: l.epoch, Checkpoint: true},
+	})}
+}
+
+// restOf returns what would be left of a run if it were paused now, for how long its launch would last else,
+// and whether it has done enough for a pause.
+func (a *Agent) restOf(now protocol.Time, l *activeRun) (rest protocol.Job, launch time.Duration, ok bool) {
+	j := &l.launch.Job
+	launch = l.started.Add(l.launch.Run).Sub(now)
+	left := a.remainingRun(l, launch)
+	if j.Run-left <= 2*j.Pause || launch <= 2*j.Pause { // it may still be moving its input
+		return protocol.Job{}, 0, false
+	}
+	return j.RemainderAfterPause(a.cfg.Site, left), launch, true
 }
 
 // ResizeWorth returns by how much a speed-up is to be multiplied for what a restart costs: Sia's rule. Age is
@@ -72,19 +94,16 @@ func ResizeWorth(age time.Duration, restarts int, cost time.Duration) float64 {
 // prices of the last call.
 func (a *Agent) shouldGrow(now protocol.Time, l *activeRun) bool {
 	j := &l.launch.Job
-	call, ok := a.lastCall.Body.(protocol.CallForBids)
-	launch := l.started.Add(l.launch.Run).Sub(now)
-	left := a.remainingRun(l, launch)
-	if !ok || a.curve == nil || j.Run-left <= 2*j.Pause || launch <= 2*j.Pause { // it may still be moving its input
+	rest, launch, ok := a.restOf(now, l)
+	if !ok {
 		return false
 	}
-	rest := j.RemainderAfterPause(a.cfg.Site, left)
 	_, most := j.PodRange()
 	whole := rest.AtPods(most)
 	room := a.fleet.PodsThatFit(now, &whole, l.launch.Model, launch)
 	stay := rest
 	stay.Run -= j.Pause
-	as, ok := a.costOfGoingOn(now, &call, &rest, &stay, l)
+	as, ok := a.costOfRunning(now, now, &rest, &stay, l.launch.Model, l.launch.Cap)
 	if room == 0 || !ok {
 		return false
 	}
@@ -92,7 +111,7 @@ func (a *Agent) shouldGrow(now protocol.Time, l *activeRun) bool {
 	for _, pods := range sizesBetween(j, j.PodCount(), min(j.PodCount()+room, most)) {
 		at := rest.AtPods(pods)
 		gain := float64(j.SpeedOf(pods)) / float64(j.SpeedOf(j.PodCount())) * worth
-		grown, ok := a.costOfGoingOn(now, &call, &rest, &at, l)
+		grown, ok := a.costOfRunning(now, now, &rest, &at, l.launch.Model, l.launch.Cap)
 		if ok && gain >= minResizeGain && as-grown > max(as/resizeSavings, minResizeSaved) && a.fleet.StartsWithout(now, at, l.launch.Model, launch, []protocol.JobID{j.ID}) {
 			return true
 		}
@@ -113,15 +132,19 @@ func sizesBetween(j *protocol.Job, above, most int) (sizes []int) {
 	return sizes
 }
 
-// costOfGoingOn returns what the rest of a job costs from now on, on the model and under the cap of its run;
-// waiting and lateness as of called. False if the site could not run it.
-func (a *Agent) costOfGoingOn(now protocol.Time, call *protocol.CallForBids, called, rest *protocol.Job, l *activeRun) (cost protocol.Microdollars, ok bool) {
-	ways, _ := a.fleet.RunConfigs(*rest)
+// costOfRunning returns what a job costs from a start on, on a model and under a cap, by the prices of the last
+// call; waiting and lateness as of called. False if the site could not run it, or has heard no call.
+func (a *Agent) costOfRunning(now, start protocol.Time, called, j *protocol.Job, model string, limit protocol.Milliwatts) (cost protocol.Microdollars, ok bool) {
+	call, heard := a.lastCall.Body.(protocol.CallForBids)
+	if !heard || a.curve == nil {
+		return 0, false
+	}
+	ways, _ := a.fleet.RunConfigs(*j)
 	for _, w := range ways {
-		if w.Model == l.launch.Model && w.Choice.Cap == l.launch.Cap {
+		if w.Model == model && w.Choice.Cap == limit {
 			p := bidPricing{agent: a, now: now, weights: call.Weights.ForRanking(), planning: a.planning, shadow: newShadowPrices(call.ShadowPrices, a.cfg.Site), called: called}
-			c := p.pricingOf(rest, w, a.fleet.IdlePowerShare(now, *rest, w.Model))
-			return c.priceStart(now, &capacity.PlacementQuote{}).cost, true
+			c := p.pricingOf(j, w, a.fleet.IdlePowerShare(now, *j, w.Model))
+			return c.priceStart(start, &capacity.PlacementQuote{}).cost, true
 		}
 	}
 	return 0, false

@@ -156,6 +156,7 @@ func (a *Agent) handleAcceptConfirmed(now protocol.Time, m protocol.Message, c p
 		if !a.queue[i].confirmed { // else the Accept was of a newer award for a queued job
 			a.recordEvent(m)
 			a.queue[i].confirmed = true
+			a.planResizes(now)
 		}
 		return nil
 	case l == nil && i < 0 && a.pendingAckOf(c.Job) == nil:

@@ -334,7 +334,7 @@ func (a *Agent) forgetEndedJob(now protocol.Time, id protocol.JobID) {
 	delete(a.running, id)
 	delete(a.epochs, id)
 	a.fleet.EndRun(now, id)
-	a.planGrowth(now)
+	a.planResizes(now)
 }
 
 // handleSettlement stops retransmitting a usage report that the market has settled.

@@ -229,10 +229,16 @@ func (f *Fleet) adoptedConfig(pool *pool, l *protocol.Launch) RunConfig {
 // recordRun records on its node a run, or the part of one, whose capacity is already taken in the
 // cluster, and drops the reservations that it leaves no room for.
 func (f *Fleet) recordRun(now protocol.Time, n *node, r *Run) {
+	f.insertRun(n, r)
+	f.dropInfeasible(now, r.placement.Node, "")
+}
+
+// insertRun is recordRun for a run that takes no reservation's room.
+func (f *Fleet) insertRun(n *node, r *Run) {
 	at, _ := slices.BinarySearchFunc(n.jobs, r, func(x, y *Run) int {
 		return cmp.Or(cmp.Compare(x.End, y.End), strings.Compare(string(x.Job.ID), string(y.Job.ID)))
 	})
 	n.jobs = slices.Insert(n.jobs, at, r)
+	f.noteChange(n)
 	f.changes.appendChange(r.placement.Node)
-	f.dropInfeasible(now, r.placement.Node, "")
 }

@@ -65,8 +65,9 @@ func (l *lot) placesToKeep(places []protocol.Place) []protocol.Place {
 	return places
 }
 
-// mayResize reports whether the site of a lot may pause it unasked, for it to go on with another number of pods.
-func (l *lot) mayResize() bool { return l.job.IsElastic() && l.job.Pause > 0 }
+// mayMove reports whether the site of a lot may pause it unasked, for it to go on elsewhere or with another
+// number of pods.
+func (l *lot) mayMove() bool { return l.job.IsGang() && l.job.Pause > 0 }
 
 // spreadOf returns the places that a site stated for an option of a job.
 func spreadOf(all []protocol.Spread, id protocol.JobID, option int) []protocol.Place {

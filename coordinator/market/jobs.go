@@ -256,7 +256,7 @@ func (k *Market) handleUsageReport(now protocol.Time, m protocol.Message, d prot
 		k.counts[string(protocol.ImpossibleBid)]++
 		return nil
 	}
-	if !m.IsPlausible() || d.Ended > now || d.Left < 0 || d.Left > l.awardedJob().Run || d.Left > 0 && l.pause == 0 && !l.mayResize() {
+	if !m.IsPlausible() || d.Ended > now || d.Left < 0 || d.Left > l.awardedJob().Run || d.Left > 0 && l.pause == 0 && !l.mayMove() {
 		return k.closeUnpaid(now, m, l, closed)
 	}
 	k.recordEvent(m)
