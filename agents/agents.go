@@ -237,8 +237,11 @@ func (a *Agent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	a.events = a.events[:0]
 	if m.From == protocol.Coordinator {
 		a.hub.heard = now
-		if _, ok := m.Body.(protocol.Heartbeat); ok {
+		switch b := m.Body.(type) {
+		case protocol.Heartbeat:
 			return a.tendOwnJobs(now)
+		case protocol.LogRequest:
+			return a.answerLogRequest(now, b)
 		}
 	}
 	if !a.admitMessage(m) {
@@ -290,6 +293,8 @@ func (a *Agent) handleMessage(now protocol.Time, m protocol.Message) []protocol.
 			return a.reportIdleReading(now, b)
 		case protocol.ReplicasRunning:
 			a.handleReplicasRunning(now, b)
+		case protocol.JobLog:
+			return a.messageTo(now, protocol.Coordinator, b)
 		}
 	case protocol.QueueParty(a.cfg.Site):
 		return a.handleOwnJob(now, m)

@@ -95,6 +95,7 @@ var bodyTypesByKind = func() map[string]reflect.Type {
 	registerRow[LogEntry]()
 	registerRow[Opening]()
 	registerRow[LogLink]()
+	registerRow[LogLine]()
 	registerBoundedList[Hash]()
 	registerBoundedList[FoundRunning]()
 	registerBoundedList[Rule]()
@@ -108,7 +109,7 @@ var bodyTypesByKind = func() map[string]reflect.Type {
 	byName := make(map[string]reflect.Type)
 	for _, b := range []Body{
 		Submit{}, CallForBids{}, Bids{}, Award{}, Defer{}, Reject{}, Accept{}, Decline{}, Launch{}, Started{}, Finished{},
-		CompletedRun{}, Interrupted{}, PartsDecided{}, Preempt{}, Preempted{}, UsageReport{}, Settlement{}, JobStatus{}, RegisterSite{}, Inventory{}, Signal{}, IdleReading{}, SiteUsage{}, JudgeRequest{}, JudgeAnswer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, InputLog{}, Snapshot{}, DecommissionSite{}, QuoteRequest{}, Quote{}, Heartbeat{}, SiteCondition{}, SitePrices{}, LocalStart{},
+		CompletedRun{}, Interrupted{}, PartsDecided{}, Preempt{}, Preempted{}, UsageReport{}, Settlement{}, JobStatus{}, RegisterSite{}, Inventory{}, Signal{}, IdleReading{}, SiteUsage{}, JudgeRequest{}, JudgeAnswer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, InputLog{}, Snapshot{}, DecommissionSite{}, QuoteRequest{}, Quote{}, LogRequest{}, JobLog{}, Heartbeat{}, SiteCondition{}, SitePrices{}, LocalStart{},
 		SubmitService{}, ScaleService{}, RebalanceService{}, DeleteService{}, CallForCapacity{}, CapacityBid{}, ServiceDivision{}, AssignReplicas{}, ReplicaStatus{}, RunReplicas{}, ReplicasRunning{},
 		LogHead{}, Receipt{}, SiteClearing{}, LogBegin{}, LogEntries{}, Openings{},
 	} {

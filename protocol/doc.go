@@ -37,6 +37,8 @@
 //	JudgeAnswer  answer    judge       -> coordinator  a choice for each order of the options, or why there is none
 //	QuoteRequest enquiry   coordinator -> all agents   what would this job cost? It is not submitted
 //	Quote        quote     agent       -> coordinator  what the agent would bid now; it binds nobody
+//	LogRequest   log-request coordinator -> agent       what has this job written? The agent asks its executor
+//	JobLog       job-log   executor    -> agent        what a pod of it wrote; the agent tells the coordinator
 //
 // # A service, in messages
 //
@@ -73,8 +75,8 @@
 // publishes prices, carbon intensities or PUE), Inventory (the executor reports nodes and
 // running jobs), IdleReading and SiteUsage (the executor, then the agent, report the
 // energy of a site's hour), Heartbeat (an agent or the coordinator lives) and SiteCondition (the
-// coordinator's monitor: a site has become silent, or is back). Heartbeats are in no
-// ledger; CompletedRun, InputLog and Snapshot are stored in logs and never sent.
+// coordinator's monitor: a site has become silent, or is back). Heartbeats and
+// what jobs write are in no ledger; CompletedRun, InputLog and Snapshot are stored in logs and never sent.
 //
 // # Units
 //

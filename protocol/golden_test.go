@@ -106,6 +106,8 @@ var sentences = []Message{
 	sent(DecommissionSite{Site: "oslo", By: "ada", Why: "flooded", End: true}),
 	sent(QuoteRequest{Call: CallForBids{Round: 7, Closes: noon.Add(2 * time.Second), Jobs: []Job{aJob}, Weights: Weights{Carbon: 190_000}, MaxBytes: 1 << 19}}),
 	sent(Quote{Bids: Bids{Round: 7, Jobs: []JobBids{{Job: "philly-17", Options: []BidOption{anOption}}}, Grid: GridForecast{From: noon, Price: []Microdollars{55_000}, Carbon: []Milligrams{28_000}, PUE: []Milli{1120}}}}),
+	sent(LogRequest{Number: 7, Job: "philly-17", Epoch: 3, Pod: "philly-17-0", After: 1_649_851_200_000_000_001, Tail: 200}),
+	sent(JobLog{Number: 7, Job: "philly-17", Pods: []string{"philly-17-0", "philly-17-1"}, Pod: "philly-17-0", Lines: []LogLine{{At: 1_649_851_200_000_000_002, Text: "step 1"}}, More: true}),
 	sent(Heartbeat{Every: 2 * time.Second, Stale: Reason{Code: SignalsOld, Note: "carbon: nothing published since 09:00"}}),
 	sent(SiteCondition{Site: "oslo", State: SiteSilent, Since: noon, Why: Reason{Code: NoHeartbeat}}),
 	sent(SitePrices{Round: 9, ShadowPrices: []ShadowPrice{{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []Microdollars{0, 70_000}}}}),

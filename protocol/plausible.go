@@ -55,6 +55,10 @@ func (m Message) IsPlausible() bool {
 			Usage{IT: b.IT, Energy: b.Energy, Carbon: b.Carbon, Money: b.Money}.isWithinBounds()
 	case SiteUsage:
 		return by("agent/") && b.Total >= 0 && b.Total <= MaxEnergy && b.Idle.isWithinBounds() && b.Jobs.isWithinBounds()
+	case LogRequest:
+		return m.From == Coordinator || by("agent/") && m.To == ExecutorParty(m.From.SiteName())
+	case JobLog:
+		return by("hands/") || by("agent/") && m.To == Coordinator
 	case Heartbeat:
 		return (by("agent/") || m.From == Coordinator) && b.Every > 0
 	case LocalStart:

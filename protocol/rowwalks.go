@@ -192,6 +192,13 @@ func (r *OperatorNotice) walkWire(w *wire) {
 	c.skipNewerColumns()
 }
 
+func (r *LogLine) walkWire(w *wire) {
+	c := w.beginRow(2)
+	walkInt(&c, &r.At)
+	walkName(&c, &r.Text)
+	c.skipNewerColumns()
+}
+
 func (r *JudgePick) walkWire(w *wire) {
 	c := w.beginRow(2)
 	walkName(&c, &r.Handle)

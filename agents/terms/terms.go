@@ -35,6 +35,8 @@ type Terms struct {
 	Leave protocol.Time `json:",omitempty"`
 	// Tariff is what the site charges jobs of others beside their energy.
 	Tariff Tariff `json:",omitzero"`
+	// Logs says that the site shows tenants what their jobs write.
+	Logs bool `json:",omitempty"`
 }
 
 // A Tariff is what a site charges for a GPU-hour.
@@ -169,6 +171,7 @@ type File struct {
 	Hours    []FileHours `yaml:"hours"`
 	Leave    string      `yaml:"leave"`
 	Tariff   *FileTariff `yaml:"tariff"`
+	Logs     bool        `yaml:"logs"`
 }
 
 // A FileTariff has its prices in dollars.
@@ -179,7 +182,7 @@ type FileTariff struct {
 
 // IsEmpty reports whether the file has no such section.
 func (f File) IsEmpty() bool {
-	return len(f.Own) == 0 && len(f.Serve) == 0 && len(f.Exclude) == 0 && f.MostGPUs == nil && len(f.Hours) == 0 && f.Leave == "" && f.Tariff == nil
+	return len(f.Own) == 0 && len(f.Serve) == 0 && len(f.Exclude) == 0 && f.MostGPUs == nil && len(f.Hours) == 0 && f.Leave == "" && f.Tariff == nil && !f.Logs
 }
 
 // FileHours are hours of some days, in UTC: "20:00" to "06:00" ends on the next day. No day means
@@ -204,7 +207,7 @@ func (f Fault) Error() string { return strings.Join(f.Path, ".") + ": " + f.Prob
 
 // Terms returns the terms that a file states. Its error is a Fault.
 func (f File) Terms() (Terms, error) {
-	t := Terms{Own: f.Own, OwnFirst: f.OwnFirst, Serve: f.Serve, Exclude: f.Exclude}
+	t := Terms{Own: f.Own, OwnFirst: f.OwnFirst, Serve: f.Serve, Exclude: f.Exclude, Logs: f.Logs}
 	if f.OwnFirst && len(f.Own) == 0 {
 		return t, Fault{[]string{"own_first"}, "own names no tenants: name those whose jobs come first, or remove own_first"}
 	}

@@ -48,10 +48,7 @@ func (h *heldLedger) record(received, sent []protocol.Message) {
 	wrote, err := false, error(nil)
 	for _, all := range [][]protocol.Message{received, sent} {
 		for _, m := range all {
-			if m.From != protocol.Coordinator && m.To != protocol.Coordinator || err != nil {
-				continue
-			}
-			if _, beat := m.Body.(protocol.Heartbeat); beat {
+			if m.From != protocol.Coordinator && m.To != protocol.Coordinator || m.IsOffRecord() || err != nil {
 				continue
 			}
 			wrote, err = true, h.ledger.AppendMessage(m)

@@ -319,11 +319,11 @@ func (r *siteRun) watchAgent() {
 }
 
 // isNonBinding reports messages that may be sent before the events of their step are
-// on disk: bids and heartbeats. Bids commit the agent to nothing: an award is planned anew, and one for a
+// on disk: bids, heartbeats and logs of jobs. Bids commit the agent to nothing: an award is planned anew, and one for a
 // bid that a restarted agent no longer knows is declined.
 func isNonBinding(m protocol.Message) bool {
 	switch m.Body.(type) {
-	case protocol.Bids, protocol.Quote, protocol.Heartbeat:
+	case protocol.Bids, protocol.Quote, protocol.LogRequest, protocol.JobLog, protocol.Heartbeat:
 		return true
 	}
 	return false

@@ -39,7 +39,7 @@ func (s checkedSetup) newPageHandler(ctx context.Context, n *archive.Archive, d 
 	own := &ownRuns{ctx: ctx, whole: run, tenants: d.TenantsOf, setup: setup}
 	h := page.NewPageHandler(run, page.Options{
 		Title: "live federation", Policy: "auction", Live: true, Readers: s.auth, MCP: mcp.HTTPHandler(mcp.New(run, "live", nil)),
-		OwnRun: own.of, Acts: page.Acts{Cancel: d.CancelJob, Quote: d.QuoteJob, Refused: guard.LogRefusal},
+		OwnRun: own.of, Acts: page.Acts{Cancel: d.CancelJob, Quote: d.QuoteJob, Log: d.LogOfJob, Refused: guard.LogRefusal},
 	})
 	return h, run, func() {
 		stop()

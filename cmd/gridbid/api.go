@@ -88,11 +88,17 @@ func (f *apiFlags) sendRequest(ctx context.Context, method, path, kind string, b
 	case good || json.Unmarshal(text, &fault) != nil || fault.Error == "":
 		return fmt.Errorf("%s answers %s, not in the form of a coordinator's API: check --api, which is https://HOST:PORT where the coordinator serves TLS", f.api, answer.Status)
 	}
+	if answer.StatusCode == http.StatusTooManyRequests {
+		return busyError{errors.New(fault.Error)}
+	}
 	if answer.StatusCode/100 == 4 {
 		return usageError{errors.New(fault.Error)}
 	}
 	return errors.New(fault.Error)
 }
+
+// A busyError is the answer of an API that is asked too often: ask again.
+type busyError struct{ error }
 
 // getJSON sends a GET request and decodes the answer into out.
 func (f *apiFlags) getJSON(ctx context.Context, path string, out any) error {

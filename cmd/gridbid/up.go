@@ -375,7 +375,7 @@ func (u *liveFederation) recordMessages(tap bus.Conn, notes *archive.Archive) ta
 			})
 		})
 		write := func(m protocol.Message) error {
-			if _, beat := m.Body.(protocol.Heartbeat); beat { // no ledger holds them
+			if m.IsOffRecord() {
 				return nil
 			}
 			return errors.Join(ledger.AppendMessage(m), each(m))

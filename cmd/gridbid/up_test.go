@@ -113,6 +113,9 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 			t.Errorf("%v: %v: %s; want bad input", args, err, text)
 		}
 	}
+	if text, err := gridbid("logs", string(js[0].ID)); err == nil || !strings.Contains(err.Error(), "shows no logs of jobs: its owner has not set logs: true") {
+		t.Errorf("logs: %v: %s", err, text)
+	}
 	if text, err := gridbid("cancel", "long"); err != nil || !strings.Contains(text, "long  ") {
 		t.Errorf("cancel: %v: %s", err, text)
 	}

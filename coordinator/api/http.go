@@ -52,6 +52,7 @@ func (d *Server) handlers() map[string]http.HandlerFunc {
 		"POST /v1/quotes":                          d.handleQuote,
 		"GET /v1/jobs/{id}":                        d.handleGetJob,
 		"POST /v1/jobs/{id}/cancel":                d.handleCancel,
+		"GET /v1/jobs/{id}/logs":                   d.handleLogs,
 		"GET /v1/services":                         d.handleListServices,
 		"POST /v1/services":                        d.handleSubmitService,
 		"GET /v1/services/{id}":                    d.handleGetService,

@@ -55,6 +55,7 @@ func operations() map[string]operation {
 		"POST /v1/quotes":                          {summary: "say what a job would cost now; nothing is submitted", query: []string{submitted}, body: "JobFile", answers: map[int]any{http.StatusOK: Quote{}}},
 		"GET /v1/jobs/{id}":                        {summary: "a job, with its events", answers: oneJob},
 		"POST /v1/jobs/{id}/cancel":                {summary: "cancel a job; one that has ended stays as it is", answers: oneJob},
+		"GET /v1/jobs/{id}/logs":                   {summary: "what a pod of a job wrote, oldest line first; 409 with the reason if its site shows no logs, or has none", query: []string{"pod: whose lines, by name; the first by default", "after: only lines written after this instant, RFC 3339 with nanoseconds", "tail: only so many lines at the end, 10000 at most"}, answers: map[int]any{http.StatusOK: JobLog{}}},
 		"GET /v1/services":                         {summary: "list services", answers: map[int]any{http.StatusOK: []jobstatus.Service{}}},
 		"POST /v1/services":                        {summary: "submit a service; the same id once more replaces what was asked for, and moves nothing", body: "ServiceFile", answers: oneService},
 		"GET /v1/services/{id}":                    {summary: "a service: how many replicas run, and where", answers: oneService},

@@ -17,6 +17,8 @@ import (
 	"log/slog"
 	"sync"
 
+	"golang.org/x/time/rate"
+
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
 	"github.com/gridbid/gridbid/coordinator/liveness"
@@ -41,12 +43,16 @@ type Server struct {
 	openQuotes    map[uint64]*openQuote // by number
 	evaluateQuote EvaluateQuote         // of the running term
 
+	openLogs    map[uint64]*openLog                              // by number
+	logLimits   map[string]*rate.Limiter                         // of sites and tenants
+	sendToSites func(context.Context, ...protocol.Message) error // of the running term
+
 	guard *rights.Guard
 }
 
 // New returns the API of a coordinator that stands by.
 func New() *Server {
-	d := &Server{requests: make(chan bus.LocalRequest), openQuotes: make(map[uint64]*openQuote), guard: rights.NewGuard(nil, slog.Default())}
+	d := &Server{requests: make(chan bus.LocalRequest), openQuotes: make(map[uint64]*openQuote), openLogs: make(map[uint64]*openLog), guard: rights.NewGuard(nil, slog.Default())}
 	d.ResetStatus()
 	return d
 }

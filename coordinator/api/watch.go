@@ -18,12 +18,15 @@ const (
 	checkInterval  = time.Second
 )
 
-// ReceiveFromSite takes in a message that the coordinator received, and reports whether it is a heartbeat,
-// which is not for the market. It is bus.Loop.Intercept.
-func (d *Server) ReceiveFromSite(now protocol.Time, m protocol.Message) (heartbeat bool) {
+// ReceiveFromSite takes in a message that the coordinator received, and reports whether it is a heartbeat
+// or what a job wrote, which are not for the market. It is bus.Loop.Intercept.
+func (d *Server) ReceiveFromSite(now protocol.Time, m protocol.Message) (taken bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.monitor.Receive(now, m)
+	if b, ok := m.Body.(protocol.JobLog); ok {
+		d.collectLog(m.From, b)
+	}
+	return d.monitor.Receive(now, m) || m.IsOffRecord()
 }
 
 // WatchSites has the market store when a site becomes silent and when it is back, ends drains

@@ -29,6 +29,7 @@ func Endpoints() []Endpoint {
 		{"POST /v1/quotes", submitters, submitters},
 		{"GET /v1/jobs/{id}", join(submitters, readers), submitters},
 		{"POST /v1/jobs/{id}/cancel", join(submitters, admins), submitters},
+		{"GET /v1/jobs/{id}/logs", submitters, submitters},
 		{"GET /v1/services", join(submitters, readers), submitters},
 		{"POST /v1/services", submitters, submitters},
 		{"GET /v1/services/{id}", join(submitters, readers), submitters},

@@ -113,8 +113,8 @@ func TestEveryRoleMayUseItsEndpointsOnly(t *testing.T) {
 		Tenant:          "gone revoked drain sites events auctions policy metrics POST:/v1/quotas/{name}",
 		TenantAdmin:     "gone revoked drain sites events auctions policy metrics",
 		SiteOperator:    "jobs quotes quotas services gone revoked auctions policy record metrics /",
-		Auditor:         "POST DELETE",
-		FederationAdmin: "POST:/v1/jobs POST:/v1/quotes POST:/v1/services POST:/v1/quotas/{name}",
+		Auditor:         "POST DELETE logs",
+		FederationAdmin: "logs POST:/v1/jobs POST:/v1/quotes POST:/v1/services POST:/v1/quotas/{name}",
 	}
 	for _, role := range AllRoles() {
 		token := d.add(credentialFor(role))

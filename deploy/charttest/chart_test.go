@@ -107,7 +107,7 @@ func TestTheAgentTakesItsConfiguration(t *testing.T) {
 		"plain": nil, "a number for a name": {"site": "101"},
 		"Kueue's clusters by name": {"kueue": map[string]any{"clusters": map[string]any{"worker-1": "oslo"}, "run": "30m"}}, "Kueue": {"kueue": true}, "a queue": {"queue": true}, "a ceiling": {"node": map[string]any{"ceilingWatts": 5000}},
 		"GPUs of its own": {"power": map[string]any{"X900": map[string]any{"idle": 25, "load": 240, "limit": 320, "speed": 1.85, "caps": []any{map[string]any{"limit": 256, "speed": 0.965, "energy": 0.948}}}}},
-		"terms":           {"terms": map[string]any{"own": []any{"team-a"}, "most_gpus": 16, "hours": []any{map[string]any{"from": "20:00", "to": "06:00"}}}},
+		"terms":           {"terms": map[string]any{"own": []any{"team-a"}, "most_gpus": 16, "logs": true, "hours": []any{map[string]any{"from": "20:00", "to": "06:00"}}}},
 		"traces":          {"traces": map[string]any{"endpoint": "http://otel-collector.monitoring:4318", "ratio": 0.1}}, "nodes that sleep": {"grid": map[string]any{"price": 55, "carbon": 30, "nodesSleep": true}},
 		"all": {"abandon": "10m", "nodes": "all", "prometheus": map[string]any{"url": "http://prometheus.monitoring:9090", "cards": true, "use": true}, "curves": map[string]any{"H100": "{}"}, "models": map[string]any{"Acme-X1": "H100"}, "monitoring": map[string]any{"enabled": true},
 			"grid": map[string]any{"price": 55, "carbon": 30, "pue": 1.2, "secret": "grid-keys", "sources": []any{
@@ -187,6 +187,22 @@ func TestRightsAreFew(t *testing.T) {
 		}
 		if want := "[map[apiGroups:[] resources:[pods/binding] verbs:[create]] map[apiGroups:[] resources:[pods] verbs:[patch]] map[apiGroups:[] resources:[services] verbs:[create]]]"; fmt.Sprint(core) != want {
 			t.Errorf("on pods and Services the agent has %v; want %s", core, want)
+		}
+	}
+}
+
+// The agent may read logs of pods only if the terms show them.
+func TestLogsOfPodsAreReadOnlyByTheTerms(t *testing.T) {
+	for _, logs := range []bool{false, true} {
+		o, err := render(t, values(map[string]any{"terms": map[string]any{"own": []any{"team-a"}, "logs": logs}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, x := range o {
+			rules := fmt.Sprint(x["rules"])
+			if may, want := strings.Contains(rules, "resources:[pods/log] verbs:[get]"), logs && (name == "Role/training/gridbid-site-oslo" || name == "Role/inference/gridbid-site-oslo"); may != want {
+				t.Errorf("logs %t: %s may read logs: %t", logs, name, may)
+			}
 		}
 	}
 }

@@ -14,15 +14,17 @@ import (
 // Acts are what a visitor who is signed in may do on the page, by the rights of its credential, which
 // the context has. They are forms of a session, with a text that no other page knows.
 type Acts struct {
-	Cancel  func(ctx context.Context, id protocol.JobID) error                 // nil: the page is read-only
-	Quote   func(ctx context.Context, file []byte) (lines []string, err error) // what the job of a file would cost
-	Refused func(r *http.Request, who string, why error)                       // logs what was refused
+	Cancel  func(ctx context.Context, id protocol.JobID) error                       // nil: the page is read-only
+	Quote   func(ctx context.Context, file []byte) (lines []string, err error)       // what the job of a file would cost
+	Log     func(ctx context.Context, id protocol.JobID) (lines []string, err error) // what a job wrote
+	Refused func(r *http.Request, who string, why error)                             // logs what was refused
 }
 
 // Patterns of the endpoints whose roles may do the same by the API.
 const (
 	cancelPattern = "POST /v1/jobs/{id}/cancel"
 	quotePattern  = "POST /v1/quotes"
+	logPattern    = "GET /v1/jobs/{id}/logs"
 )
 
 var (
@@ -35,6 +37,7 @@ type actView struct {
 	Tag, Form, Job, File, Problem string
 	MayCancel, MayQuote           bool
 	Lines                         []string
+	Log                           []string // what Job wrote
 }
 
 // mayCancel and mayQuote report whether a visitor may, and is signed in so that a form can be its own.
@@ -44,6 +47,11 @@ func (s *pageServer) mayCancel(r *http.Request) bool {
 
 func (s *pageServer) mayQuote(r *http.Request) bool {
 	return s.opts.Acts.Quote != nil && s.sessions.formOf(r) != "" && rights.MayUse(quotePattern, rights.Of(r.Context()))
+}
+
+// mayReadLogs reports whether a visitor may read what jobs write.
+func (s *pageServer) mayReadLogs(r *http.Request) bool {
+	return s.opts.Acts.Log != nil && rights.MayUse(logPattern, rights.Of(r.Context()))
 }
 
 // actViewOf returns what the page of acts shows to a visitor.
@@ -57,6 +65,20 @@ func (s *pageServer) serveActForm(w http.ResponseWriter, r *http.Request) {
 	if v.Job = r.URL.Query().Get("job"); !v.MayCancel && !v.MayQuote {
 		s.refuseAct(w, r, errNoAct)
 		return
+	}
+	s.renderTemplate(w, "act", v)
+}
+
+// serveLog shows what a job wrote.
+func (s *pageServer) serveLog(w http.ResponseWriter, r *http.Request) {
+	if !s.mayReadLogs(r) {
+		s.refuseAct(w, r, errNoAct)
+		return
+	}
+	v := actView{Tag: s.tag, Job: r.URL.Query().Get("job")}
+	var err error
+	if v.Log, err = s.opts.Acts.Log(r.Context(), protocol.JobID(v.Job)); err != nil {
+		v.Problem = plainerror.Text(err)
 	}
 	s.renderTemplate(w, "act", v)
 }

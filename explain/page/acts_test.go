@@ -87,6 +87,12 @@ func newActsPage(t *testing.T) *actsPage {
 				}
 				return []string{"oslo: from $1"}, nil
 			},
+			Log: func(ctx context.Context, id protocol.JobID) ([]string, error) {
+				if rights.Of(ctx).Tenant != "team-a" || id != "j" {
+					return nil, errors.New("api: unknown job")
+				}
+				return []string{"step 1 </pre><script>alert(1)</script>\x1b[2J"}, nil
+			},
 			Refused: func(_ *http.Request, who string, why error) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
@@ -213,6 +219,24 @@ func TestAnActNeedsAFormOfItsOwnSession(t *testing.T) {
 	}
 	if code, text := s.do(a, "POST", "/quote", url.Values{"file": {"</textarea><script>"}, "form": {formA}}, nil); code != 200 || strings.Contains(text, "<script>") || strings.Contains(text, "<b>") {
 		t.Errorf("a hostile file: %d %s", code, text)
+	}
+}
+
+// A tenant reads what its own jobs wrote; it is text, whatever it is. Who may not submit has no logs.
+func TestThePageShowsLogsOfOnesOwnJobs(t *testing.T) {
+	s := newActsPage(t)
+	a, b, auditor := s.signIn(tokenOfA), s.signIn(tokenOfB), s.signIn(tokenOfAuditor)
+	if code, text := s.do(a, "GET", "/log?job=j", nil, nil); code != 200 || !strings.Contains(text, "step 1 &lt;/pre&gt;") || strings.ContainsAny(text, "\x1b") || strings.Contains(text, "<script>") {
+		t.Errorf("its own: %d %s", code, text)
+	}
+	if code, text := s.do(b, "GET", "/log?job=j", nil, nil); code != 200 || strings.Contains(text, "step 1") || !strings.Contains(text, "unknown job") {
+		t.Errorf("the job of another: %d %s", code, text)
+	}
+	if code, text := s.do(auditor, "GET", "/log?job=j", nil, nil); code != 403 || strings.Contains(text, "step 1") {
+		t.Errorf("an auditor: %d %s", code, text)
+	}
+	if _, text := s.do(a, "GET", "/jobs?t=end", nil, nil); !strings.Contains(text, "log?job=") {
+		t.Errorf("its jobs have no link to their logs:\n%s", text)
 	}
 }
 

@@ -108,6 +108,7 @@ func (s *pageServer) routes() *http.ServeMux {
 	mux.HandleFunc("GET /static/{name}", s.serveStatic)
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "static/icon.svg", http.StatusFound) })
 	mux.HandleFunc("GET /act", s.serveActForm)
+	mux.HandleFunc("GET /log", s.serveLog)
 	mux.HandleFunc("POST /cancel", s.serveCancel)
 	mux.HandleFunc("POST /quote", s.serveQuote)
 	if s.opts.MCP != nil {

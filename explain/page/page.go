@@ -319,12 +319,13 @@ type jobsView struct {
 	Until  int    // how many rows are above, with these
 	More   string // address of what follows; "" at the end
 	Cancel bool   // the visitor may cancel jobs
+	Log    bool   // the visitor may read what jobs wrote
 }
 
 // jobsViewOf returns the list that a request filters: jq, js, jsite and jt, from the jskip-th row on.
 func (s *pageServer) jobsViewOf(d *timeline.Timeline, r *http.Request, now timeline.Instant) jobsView {
 	q := r.URL.Query()
-	v := jobsView{At: now.At, Cancel: s.mayCancel(r), Filter: timeline.JobFilter{Find: q.Get("jq"), State: q.Get("js"), Site: q.Get("jsite"), Tenant: q.Get("jt")}}
+	v := jobsView{At: now.At, Cancel: s.mayCancel(r), Log: s.mayReadLogs(r), Filter: timeline.JobFilter{Find: q.Get("jq"), State: q.Get("js"), Site: q.Get("jsite"), Tenant: q.Get("jt")}}
 	skip, _ := strconv.Atoi(q.Get("jskip"))
 	v.JobList = d.JobsAt(now.At, v.Filter, max(skip, 0), shownJobs)
 	for _, s := range now.Sites {

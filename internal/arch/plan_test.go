@@ -110,7 +110,7 @@ var plan = []line{
 	{"llm/faultyserver", shell, "", "", "a misbehaving model server, for tests"},
 
 	{"coordinator/jobstatus", pure, "protocol history", "", "the status of jobs and sites, as a view of a live history"},
-	{"coordinator/api", shell, "internal/jobfile internal/servicefile internal/nearest protocol coordinator/rights bus bus/telemetry history coordinator/jobstatus coordinator/liveness coordinator/policy protocol/quota history/tenantview explain/format", "github.com/google/jsonschema-go/jsonschema", "the coordinator's HTTP API; it decides nothing"},
+	{"coordinator/api", shell, "internal/jobfile internal/servicefile internal/nearest protocol coordinator/rights bus bus/telemetry history coordinator/jobstatus coordinator/liveness coordinator/policy protocol/quota history/tenantview explain/format", "github.com/google/jsonschema-go/jsonschema golang.org/x/time/rate", "the coordinator's HTTP API; it decides nothing"},
 	{"coordinator/leader", shell, "protocol bus bus/natsbus bus/eventlog coordinator/auction coordinator/market coordinator/notary coordinator/snapshot coordinator/api history/tenantview", "", "elects a leader and runs the market on its event log"},
 	{"cluster-agent/runtime", shell, "protocol bus bus/membus bus/wal agents agents/capacity agents/fgd agents/forecast agents/power agents/terms", "", "builds and runs the parties of a site with their event logs; the caller passes executor and signals in"},
 	{"cluster-agent/program", shell, "internal/yamlschema internal/daemon protocol bus/natsbus bus/telemetry agents/capacity agents/forecast agents/power cluster-agent/runtime cluster-agent/signals agents/terms", "", "configuration and process of the binaries that run one site; they choose its executor"},

@@ -216,6 +216,8 @@ func (h *SimExecutor) Step(now protocol.Time, m protocol.Message) []protocol.Mes
 		return h.cancelJob(now, b)
 	case protocol.RunReplicas:
 		return h.runReplicas(now, b)
+	case protocol.LogRequest:
+		return []protocol.Message{h.sender.NewMessage(now, h.agent, protocol.JobLog{Number: b.Number, Job: b.Job, Why: "only simulates its jobs: they write no log"})}
 	}
 	return nil
 }

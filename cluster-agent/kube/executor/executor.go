@@ -115,6 +115,7 @@ type KubeExecutor struct {
 	conn             bus.Conn
 	queue            workqueue.TypedRateLimitingInterface[string] // of run names
 	inventoryChanged chan struct{}                                // holds at most one signal: see signalInventoryChange
+	logRequests      chan protocol.LogRequest                     // that wait for an answer
 
 	sendMu sync.Mutex
 	sender protocol.Sender
@@ -199,7 +200,7 @@ const endedRunTTL = 48 * time.Hour
 func New(cfg Config) *KubeExecutor {
 	cfg = cfg.withDefaults()
 	h := &KubeExecutor{
-		cfg: cfg, sender: protocol.Sender{Party: protocol.ExecutorParty(cfg.Site), Incarnation: cfg.Incarnation}, inventoryChanged: make(chan struct{}, 1),
+		cfg: cfg, sender: protocol.Sender{Party: protocol.ExecutorParty(cfg.Site), Incarnation: cfg.Incarnation}, inventoryChanged: make(chan struct{}, 1), logRequests: make(chan protocol.LogRequest, waitingLogs),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](20*time.Millisecond, 5*time.Second)),
 		runs:  make(map[string]*run), services: make(map[protocol.ServiceID]*heldService), epochs: make(map[protocol.JobID]uint64), createFailures: make(map[string]string),
 		inv: &inventory.Inventory{Config: inventory.Config{Site: cfg.Site, Sharing: cfg.Sharing, Nodes: cfg.Nodes, Driver: cfg.Driver, Models: cfg.Models, Power: cfg.Power}},
@@ -250,6 +251,9 @@ func (h *KubeExecutor) Run(ctx context.Context, conn bus.Conn) error {
 	working.Go(func() { h.watchAPIHealth(ctx) })
 	working.Go(func() { h.reportIdleHours(ctx) })
 	working.Go(func() { h.gcLoop(ctx) })
+	for range logReaders {
+		working.Go(func() { h.answerLogRequests(ctx) })
+	}
 	for range h.cfg.Workers {
 		working.Go(func() { h.runReconcileWorker(ctx) })
 	}
@@ -303,6 +307,8 @@ func (h *KubeExecutor) handleMessage(m protocol.Message) {
 		h.cancelRun(b)
 	case protocol.RunReplicas:
 		h.runReplicas(b)
+	case protocol.LogRequest:
+		h.queueLogRequest(b)
 	}
 }
 
