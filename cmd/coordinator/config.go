@@ -13,6 +13,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/coordinator/rights"
+	"github.com/gridbid/gridbid/internal/certificate"
 	"github.com/gridbid/gridbid/internal/daemon"
 	"github.com/gridbid/gridbid/internal/yamlschema"
 	"github.com/gridbid/gridbid/protocol"
@@ -140,15 +141,15 @@ func (c coordinatorConfig) openAuthenticator(log *slog.Logger) (*rights.Authenti
 }
 
 // openTLS returns how the API is served by TLS; nil: it is served without.
-func (c tlsConfig) openTLS() (*tls.Config, error) {
+func (c tlsConfig) openTLS(log *slog.Logger) (*tls.Config, error) {
 	if c.Cert == "" {
 		return nil, nil
 	}
-	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+	serve, err := certificate.Config(c.Cert, c.Key, log)
 	if err != nil {
 		return nil, fmt.Errorf("tls: %w", err)
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}, nil
+	return serve, nil
 }
 
 // marketRules returns the market's configuration, with the defaults of a live

@@ -87,7 +87,7 @@ func prepareSetup(c coordinatorConfig, x *daemon.Process) (s checkedSetup, err e
 	if s.auth, err = c.openAuthenticator(x.Log); err != nil {
 		return s, err
 	}
-	if s.tls, err = c.TLS.openTLS(); err != nil {
+	if s.tls, err = c.TLS.openTLS(s.Log); err != nil {
 		return s, err
 	}
 	if s.notary, err = c.Proof.openNotary(); err != nil {

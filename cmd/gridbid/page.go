@@ -23,6 +23,7 @@ import (
 	"github.com/gridbid/gridbid/explain/page"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/certificate"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -87,7 +88,7 @@ type pageServing struct {
 }
 
 // listenOn opens the page's listener, and returns the URL of the page.
-func (s pageServing) listenOn() (socket net.Listener, url string, err error) {
+func (s pageServing) listenOn(log *slog.Logger) (socket net.Listener, url string, err error) {
 	if socket, err = net.Listen("tcp", s.listen); err != nil {
 		return nil, "", usageError{fmt.Errorf("%w: choose another address with --listen", err)}
 	}
@@ -100,20 +101,20 @@ func (s pageServing) listenOn() (socket net.Listener, url string, err error) {
 	if s.cert == "" {
 		return socket, "http://" + socket.Addr().String(), nil
 	}
-	pair, err := tls.LoadX509KeyPair(s.cert, s.key)
+	secured, err := certificate.Config(s.cert, s.key, log)
 	if err != nil {
 		_ = socket.Close()
 		return nil, "", usageError{fmt.Errorf("--tls-cert: %w", err)}
 	}
-	return tls.NewListener(socket, &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}), "https://" + socket.Addr().String(), nil
+	return tls.NewListener(socket, secured), "https://" + socket.Addr().String(), nil
 }
 
 // servePage serves the page of a ledger until ctx ends.
 func servePage(ctx context.Context, from recordSource, serve pageServing, reads *translate.Translator, stderr io.Writer) error {
 	var readers *rights.Authenticator
+	log := slog.New(slog.NewTextHandler(stderr, nil))
 	if serve.credentials != "" {
 		var err error
-		log := slog.New(slog.NewTextHandler(stderr, nil))
 		if readers, err = rights.New(rights.Config{CredentialsFile: serve.credentials, Log: log}); err != nil {
 			return usageError{err}
 		}
@@ -126,7 +127,7 @@ func servePage(ctx context.Context, from recordSource, serve pageServing, reads 
 	if from.isLive() {
 		title = "live federation"
 	}
-	socket, url, err := serve.listenOn()
+	socket, url, err := serve.listenOn(log)
 	if err != nil {
 		return err
 	}

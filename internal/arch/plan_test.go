@@ -28,6 +28,7 @@ var plan = []line{
 	{"internal/quantity", pure, "", "", "parses quantities as Kubernetes writes them"},
 	{"internal/servicefile", shell, "internal/jobfile internal/yamlschema protocol", "go.yaml.in/yaml/v3", "reads a service as people write it; callers know which sites and GPU models there are"},
 	{"internal/propagation", shell, "internal/nearest internal/quantity internal/servicefile internal/yamlschema", "go.yaml.in/yaml/v3", "reads the propagation policies of Karmada and ACK One, and what they select, as services"},
+	{"internal/certificate", shell, "", "", "TLS by a certificate of files that may be renewed; servers say of which"},
 	{"internal/loopback", shell, "", "", "recognizes requests from this machine; servers decide what to do about it"},
 	{"internal/ports", shell, "", "", "chooses TCP ports for servers of tests and examples"},
 	{"internal/plainerror", shell, "", "", "words errors for users, without names of packages"},
