@@ -100,9 +100,10 @@ func tenantUser(tenant, key string) accountUser {
 	return u
 }
 
-// tenantConnections bounds the connections of all tenants together, so that they leave room for
-// sites: hub.conf admits 4,096.
-const tenantConnections = 1024
+// tenantConnections returns how many connections each of so many tenants may have (decision 0363): a
+// share of 1,024, so that all together leave room for sites, as hub.conf admits 4,096; but enough for a
+// few commands at a time.
+func tenantConnections(tenants int) int { return min(max(1024/max(tenants, 1), 4), 64) }
 
 // renderAccounts returns the content of accounts.conf.
 func (f *Federation) renderAccounts() ([]byte, error) {
@@ -114,6 +115,7 @@ func (f *Federation) renderAccounts() ([]byte, error) {
 		Limits          Limits
 	}
 	type tenant struct {
+		Account         string
 		Users           []accountUser
 		Sends, Receives string // subjects
 	}
@@ -125,7 +127,7 @@ func (f *Federation) renderAccounts() ([]byte, error) {
 		Limits   Limits
 
 		TenantConnections int
-	}{Everyone: natsbus.SubjectBetween(protocol.Coordinator, ""), Limits: f.Setup.Limits, TenantConnections: tenantConnections}
+	}{Everyone: natsbus.SubjectBetween(protocol.Coordinator, ""), Limits: f.Setup.Limits, TenantConnections: tenantConnections(len(f.Tenants))}
 	for _, m := range f.Market {
 		for _, k := range m.Keys {
 			v.Market = append(v.Market, marketUser(m.Name, k))
@@ -144,7 +146,7 @@ func (f *Federation) renderAccounts() ([]byte, error) {
 	}
 	for _, m := range f.Tenants {
 		who := protocol.TenantParty(m.Name)
-		t := tenant{Sends: natsbus.SubjectBetween(who, protocol.Coordinator), Receives: natsbus.SubjectBetween(protocol.Coordinator, who)}
+		t := tenant{Account: tenantAccount(m.Name), Sends: natsbus.SubjectBetween(who, protocol.Coordinator), Receives: natsbus.SubjectBetween(protocol.Coordinator, who)}
 		for _, k := range m.Keys {
 			t.Users = append(t.Users, tenantUser(m.Name, k))
 		}
@@ -155,6 +157,9 @@ func (f *Federation) renderAccounts() ([]byte, error) {
 
 // siteAccount returns the name of a site's account (decision 0030).
 func siteAccount(site string) string { return "SITE-" + site }
+
+// tenantAccount returns the name of a tenant's account (decision 0363).
+func tenantAccount(tenant string) string { return "TENANT-" + tenant }
 
 // serverFolder returns the folder name of a server's files.
 func (f *Federation) serverFolder(i int) string {

@@ -140,6 +140,36 @@ func TestWildcardRepliesOfATenantStopNobody(t *testing.T) {
 	}
 }
 
+// A tenant that opens connections until none is left takes those of no other, and of no site.
+func TestATenantTakesNobodyElsesConnections(t *testing.T) {
+	s := newStage(t)
+	coordinator := s.join(s.hub, protocol.Coordinator)
+	access := s.access("vision")
+	options, err := access.ConnectOptions()
+	s.must(err)
+	options = append(options, nats.NoReconnect(), nats.Timeout(patience))
+	held := 0
+	for ; held < 1100; held++ {
+		conn, err := nats.Connect(access.URL, options...)
+		if err != nil {
+			if !strings.Contains(err.Error(), "maximum account active connections exceeded") {
+				t.Fatalf("connection %d: %v", held, err)
+			}
+			break
+		}
+		t.Cleanup(conn.Close)
+	}
+	if held != 64 {
+		t.Errorf("one tenant of two holds %d connections; want 64", held)
+	}
+	other, _ := s.raw("", "speech")
+	s.must(other.FlushTimeout(patience))
+	s.say(s.join(s.open("lyon"), lyon), word(lyon, protocol.Coordinator, 1, "offer"))
+	if got := s.hears(coordinator); got != "offer" {
+		t.Errorf("the coordinator heard %q", got)
+	}
+}
+
 // A tenant that is revoked is cut off while it is connected, and does not come back; the other
 // tenants stay connected.
 func TestARevokedTenantIsCutOff(t *testing.T) {
