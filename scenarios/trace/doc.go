@@ -1,5 +1,6 @@
 // Package trace reads recorded input data from CSV, plain or gzipped: hourly windows
-// of grid data, series of one quantity, service forecasts, job traces and node lists.
+// of grid data, series of one quantity, service forecasts, job traces, node lists and
+// requests to inference services, also as JSON lines; and makes a day of a short trace of requests.
 //
 // Input is untrusted. A value out of range is an error that names file, line and
 // field and what to do; no row is skipped silently. Rows that are valid in the source
