@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// serving starts `gridbid page` and returns what it says until its address, and
+// startPage starts `gridbid page` and returns what it says until its address, and
 // the address.
-func serving(t *testing.T, serve pageServing) (said []string, address string) {
+func startPage(t *testing.T, serve pageServing) (said []string, address string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	stderr, say := io.Pipe()
@@ -63,7 +63,7 @@ func fetch(t *testing.T, address, token string) (int, string) {
 }
 
 func TestPageServesTheLedger(t *testing.T) {
-	said, at := serving(t, pageServing{listen: "127.0.0.1:0"})
+	said, at := startPage(t, pageServing{listen: "127.0.0.1:0"})
 	if len(said) != 1 {
 		t.Errorf("page says %q; want its address alone", said)
 	}
@@ -99,7 +99,7 @@ func TestPageBeyondThisMachineNeedsCredentialsAndTLS(t *testing.T) {
 func TestPageAsksForCredentials(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "credentials.json")
 	auditor, tenant := newCredential(t, file, "ada", "--role", "auditor"), newCredential(t, file, "ben", "--role", "tenant", "--tenant", "team-a")
-	_, at := serving(t, pageServing{listen: "127.0.0.1:0", credentials: file})
+	_, at := startPage(t, pageServing{listen: "127.0.0.1:0", credentials: file})
 	for tried, want := range map[string]int{"": 401, tenant: 401, auditor + "x": 401, auditor: 200} {
 		if code, _ := fetch(t, at+"/at", tried); code != want {
 			t.Errorf("with token %q: %d; want %d", tried, code, want)

@@ -53,6 +53,7 @@ var plan = []line{
 	{"agents/capacity", pure, "protocol agents/fgd agents/power", "", "nodes, reservations and calendar of a site; it knows no prices"},
 	{"cluster-agent/signals", shell, "internal/atomicfile protocol bus", "", "reads price and carbon services; agents/forecast interprets the values"},
 	{"agents/runtimeest", pure, "protocol", "github.com/DataDog/sketches-go/ddsketch", "run time estimates from the jobs that ran at a site; callers measure them"},
+	{"agents/serving", pure, "", "", "how fast a replica of an inference service answers at a load, and what it draws; it knows neither sites nor prices"},
 	{"agents/terms", pure, "protocol agents/power", "", "on which terms a site runs jobs of others: whose, how many GPUs, when, at which tariff; it knows neither bids nor capacity"},
 	{"agents", pure, "protocol agents/capacity agents/forecast agents/runtimeest agents/terms", "", "the bidding agent: it plans on agents/capacity and meets the market only through protocol"},
 	{"cluster-agent/podenergy", pure, "protocol", "", "one pod's part of the energy of its GPUs, as written on the pod"},
