@@ -43,7 +43,7 @@ func (a *Agent) bidForService(now protocol.Time, s *protocol.Service, w protocol
 	j.ID = protocol.ReplicaName(s.ID, 0)
 	for _, q := range a.fleet.QuoteReplicas(now, j, protocol.MaxReplicas) {
 		b.Available++
-		cost := price.hourly(q.Power + q.WakesDrawn)
+		cost := price.hourly(s.PowerOn(q.Model, q.Power) + q.WakesDrawn)
 		if n := len(b.Steps); n > 0 && b.Steps[n-1].Cost == cost {
 			b.Steps[n-1].Count++
 		} else {

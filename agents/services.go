@@ -134,7 +134,7 @@ func (a *Agent) placeReplicas(now protocol.Time, h *heldService) {
 		}
 		h.newest++
 		h.unordered = true
-		h.replicas = append(h.replicas, protocol.Replica{Number: h.newest, Node: run.Node, Devices: run.DeviceIndexes(), Model: run.RunConfig.Model, Power: run.RunConfig.Power})
+		h.replicas = append(h.replicas, protocol.Replica{Number: h.newest, Node: run.Node, Devices: run.DeviceIndexes(), Model: run.RunConfig.Model, Power: h.service.PowerOn(run.RunConfig.Model, run.RunConfig.Power)})
 	}
 }
 

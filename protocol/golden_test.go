@@ -217,6 +217,7 @@ var grown = []struct {
 	{"call-part", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: aDividedGang.PartJobs()})},
 	{"parts-committed", sent(PartsDecided{Job: "gang", Epoch: 3, Parts: []PartSite{{Part: "gang.left", Site: "oslo"}}, Committed: true, StartBy: noon.Add(time.Hour)})},
 	{"submit-topology", sent(Submit{Job: aRackGang})},
+	{"service-variants", sent(SubmitService{Service: Service{ID: "chat", Wanted: 2, GPUs: 1, Share: 1000, Variants: []Variant{{Model: "H100", Goodput: 11_300, Power: 560_000, Start: 2 * time.Minute}, {Model: "A100"}}}})},
 	{"offer-domain", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "gang", Options: []BidOption{anOption}}},
 		Spreads: []Spread{{Job: "gang", Places: []Place{{Pods: 3, Node: "n1"}}}}, WithinDomain: []JobID{"gang"}})},
 	{"launch-domain", sent(Launch{Job: aRackGang, Epoch: 3, Node: "n1", Devices: []int{0}, Model: "V100", Run: time.Hour, Power: 190_000, Places: gangPlaces, Domain: "zone-a/r1"})},

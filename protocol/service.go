@@ -31,6 +31,7 @@ type Service struct {
 	Models    []string `msgpack:"md,omitempty"` // acceptable GPU models; empty: any
 	Sites     []string `msgpack:"st,omitempty"` // that may run it; empty: any
 
+	Variants []Variant    `msgpack:"vr,omitempty"` // how a replica does on GPU models
 	Division Division     `msgpack:"dv,omitempty"`
 	Move     MoveSettings `msgpack:"mv,omitempty"`
 
@@ -141,6 +142,9 @@ func (s *Service) InvalidReason() string {
 		return "replicas: outside of min and max"
 	case s.Move.Cost < 0 || s.Move.Cost > MaxMoney || s.Move.Horizon < 0 || s.Move.Horizon > MaxRun:
 		return "move: a negative or absurd cost or horizon"
+	}
+	if why := s.invalidVariants(); why != "" {
+		return why
 	}
 	return s.Division.invalidReason(s.Sites)
 }

@@ -3,6 +3,7 @@ package protocol
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // A site may lie about its capacity in any way; only bids that can be meant are heard.
@@ -46,6 +47,9 @@ func TestInvalidServicesSayWhy(t *testing.T) {
 		"id":         func(s *Service) { s.ID = "" },
 		"gpus":       func(s *Service) { s.GPUs = -1 },
 		"share":      func(s *Service) { s.Share = 1001 },
+		"GPU model":  func(s *Service) { s.Variants = []Variant{{Model: "H100"}, {Model: "H100"}} },
+		"goodput":    func(s *Service) { s.Variants = []Variant{{Model: "H100", Goodput: -1}} },
+		"start of":   func(s *Service) { s.Variants = []Variant{{Model: "H100", Start: 25 * time.Hour}} },
 		"cpu":        func(s *Service) { s.CPU = -1 },
 		"replicas":   func(s *Service) { s.Wanted = -1 },
 		"min or max": func(s *Service) { s.Min = 61 },

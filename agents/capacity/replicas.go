@@ -15,6 +15,7 @@ const replicaRun = 10 * 365 * 24 * time.Hour
 
 // A ReplicaQuote is where the next replica would go.
 type ReplicaQuote struct {
+	Model      string              // of its GPUs
 	Power      protocol.Milliwatts // that it adds, without the facility's overhead
 	WakesDrawn protocol.Milliwatts // idle draw of the node, if the replica wakes it
 }
@@ -77,7 +78,7 @@ func (f *Fleet) QuoteReplicas(now protocol.Time, j protocol.Job, most int) (quot
 			break
 		}
 		n := &f.nodes[r.placement.Node]
-		q := ReplicaQuote{Power: r.RunConfig.Power}
+		q := ReplicaQuote{Model: r.RunConfig.Model, Power: r.RunConfig.Power}
 		if n.awakeUntil(now) == 0 {
 			q.WakesDrawn = n.sleepPower()
 		}

@@ -8,6 +8,7 @@ package servicefile
 
 import (
 	_ "embed"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -54,6 +55,7 @@ type Spec struct {
 	MinSites   int            `yaml:"min_sites,omitempty"`
 	MaxSites   int            `yaml:"max_sites,omitempty"`
 	Move       MoveSpec       `yaml:"move,omitempty"`
+	Variants   []VariantSpec  `yaml:"variants,omitempty"`
 	Task       string         `yaml:"task,omitempty"`
 }
 
@@ -61,6 +63,14 @@ type Spec struct {
 type MoveSpec struct {
 	Cost    float64 `yaml:"cost,omitempty"` // dollars
 	Horizon string  `yaml:"horizon,omitempty"`
+}
+
+// A VariantSpec says how a replica does on GPUs of a model.
+type VariantSpec struct {
+	GPU     string  `yaml:"gpu"`
+	Goodput float64 `yaml:"goodput,omitempty"` // requests per second
+	Power   float64 `yaml:"power,omitempty"`   // watts
+	Start   string  `yaml:"start,omitempty"`
 }
 
 // YAML returns the content as a service file.
@@ -116,6 +126,17 @@ func (x Spec) Service(at func(key, format string, args ...any) error) (protocol.
 			return s, at("move/horizon", "is %q: want a time above 0", x.Move.Horizon)
 		}
 		s.Move.Horizon = d
+	}
+	for i, v := range x.Variants {
+		y := protocol.Variant{Model: v.GPU, Goodput: protocol.Milli(math.Round(v.Goodput * 1000)), Power: protocol.Milliwatts(math.Round(v.Power * 1000))}
+		if v.Start != "" {
+			d, err := time.ParseDuration(v.Start)
+			if err != nil || d < 0 {
+				return s, at(fmt.Sprintf("variants/%d/start", i), "is %q: want a time", v.Start)
+			}
+			y.Start = d
+		}
+		s.Variants = append(s.Variants, y)
 	}
 	if why := s.InvalidReason(); why != "" {
 		return s, at("", "%s", why)

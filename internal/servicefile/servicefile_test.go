@@ -24,11 +24,14 @@ memory: 32
 sites: [lyon, oslo]
 tiers: [[oslo], [lyon]]
 move: {cost: 0.3, horizon: 2h}
+variants:
+  - {gpu: H100, goodput: 11.3, power: 560.5, start: 2m}
 `))
 	want := protocol.Service{
 		ID: "chat", Tenant: "web", Wanted: 12, Max: 30, GPUs: 1, Share: 500, GPUMemory: 8192, CPU: 1500, Memory: 32768, Sites: []string{"lyon", "oslo"},
 		Division: protocol.Division{Tiers: []protocol.SiteTier{{Sites: []string{"oslo"}}, {Sites: []string{"lyon"}}}},
 		Move:     protocol.MoveSettings{Cost: 300_000, Horizon: 2 * time.Hour},
+		Variants: []protocol.Variant{{Model: "H100", Goodput: 11_300, Power: 560_500, Start: 2 * time.Minute}},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Parse = %+v, %v; want %+v", got, err, want)
@@ -39,14 +42,16 @@ func TestABadServiceFileIsRefusedWithItsLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"id: a\nreplicas: -1\n": "chat.yaml:2: replicas",
 		"id: a\n":               "replicas",
-		"id: a\nreplicas: 1\ncpu: 1\nmove: {horizon: 0h}\n":          "chat.yaml:4: move/horizon",
-		"id: a\nreplicas: 3\nmax: 2\ncpu: 1\n":                       "replicas: outside of min and max",
-		"id: a\nreplicas: 1\ncpu: 1\nweights: {oslo: 1}\n":           "weights: only rule static has them",
-		"id: a\nreplicas: 1\ncpu: 1\ndivision: best\n":               "chat.yaml:4: division",
-		"id: a\nreplicas: 1\ncpu: 1\nnodes: 3\n":                     "nodes",
-		"id: a\nreplicas: 1\n---\nid: b\nreplicas: 1\n":              "a second document",
-		"id: a\nreplicas: 1\ncpu: 1\nsites: [Oslo]\n":                "chat.yaml:4: sites/0",
-		"id: a\nreplicas: 1\ncpu: 1\nsites: [oslo]\ntiers: [[lyon]]": "one that the service may not use",
+		"id: a\nreplicas: 1\ncpu: 1\nmove: {horizon: 0h}\n":                 "chat.yaml:4: move/horizon",
+		"id: a\nreplicas: 1\ncpu: 1\nvariants: [{gpu: H100, start: 30h}]\n": "variants: want a goodput",
+		"id: a\nreplicas: 1\ncpu: 1\nvariants: [{goodput: 3}]\n":            "chat.yaml:4: variants/0",
+		"id: a\nreplicas: 3\nmax: 2\ncpu: 1\n":                              "replicas: outside of min and max",
+		"id: a\nreplicas: 1\ncpu: 1\nweights: {oslo: 1}\n":                  "weights: only rule static has them",
+		"id: a\nreplicas: 1\ncpu: 1\ndivision: best\n":                      "chat.yaml:4: division",
+		"id: a\nreplicas: 1\ncpu: 1\nnodes: 3\n":                            "nodes",
+		"id: a\nreplicas: 1\n---\nid: b\nreplicas: 1\n":                     "a second document",
+		"id: a\nreplicas: 1\ncpu: 1\nsites: [Oslo]\n":                       "chat.yaml:4: sites/0",
+		"id: a\nreplicas: 1\ncpu: 1\nsites: [oslo]\ntiers: [[lyon]]":        "one that the service may not use",
 	} {
 		if _, err := servicefile.Parse("chat.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%q) = %v; want it to name %q", text, err, want)

@@ -150,8 +150,11 @@ func (h *SimExecutor) Due() protocol.Time {
 		}
 	}
 	for _, r := range h.replicas {
-		if !r.runs {
+		switch {
+		case !r.draws:
 			due = min(due, r.start)
+		case !r.runs:
+			due = min(due, r.ready)
 		}
 	}
 	for _, m := range h.inOrder {

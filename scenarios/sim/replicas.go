@@ -13,7 +13,9 @@ type simReplica struct {
 	service protocol.ServiceID
 	replica protocol.Replica
 	node    *simNode
-	start   protocol.Time // when its node is awake
+	start   protocol.Time // when its node is awake: from then on it draws
+	ready   protocol.Time // when it has started, and serves
+	draws   bool
 	runs    bool
 }
 
@@ -40,7 +42,8 @@ func (h *SimExecutor) runReplicas(now protocol.Time, b protocol.RunReplicas) []p
 		case n == nil || n.isDown():
 			lost = append(lost, want.Number)
 		case !slices.ContainsFunc(h.replicas, func(r *simReplica) bool { return r.service == id && r.replica.Number == want.Number }):
-			h.replicas = append(h.replicas, &simReplica{service: id, replica: want, node: n, start: max(now, h.occupyNode(now, n))})
+			start := max(now, h.occupyNode(now, n))
+			h.replicas = append(h.replicas, &simReplica{service: id, replica: want, node: n, start: start, ready: start.Add(b.Service.VariantOn(want.Model).Start)})
 		}
 	}
 	slices.SortFunc(h.replicas, func(x, y *simReplica) int {
@@ -50,19 +53,23 @@ func (h *SimExecutor) runReplicas(now protocol.Time, b protocol.RunReplicas) []p
 	return []protocol.Message{h.reportReplicas(now, id, lost)}
 }
 
-// startReplicas starts those whose nodes are awake, and returns of which services there were some.
+// startReplicas has those draw whose nodes are awake, and starts those that have loaded their model. It
+// returns of which services it started some.
 func (h *SimExecutor) startReplicas(now protocol.Time) (started []protocol.ServiceID) {
 	for _, r := range h.replicas {
-		if !r.runs && r.start <= now {
-			r.runs = true
+		if !r.draws && r.start <= now {
+			r.draws = true
 			h.draw += r.replica.Power
+		}
+		if !r.runs && r.ready <= now {
+			r.runs = true
 			started = append(started, r.service)
 		}
 	}
 	return slices.Compact(started)
 }
 
-// beginReplicas starts and reports replicas whose nodes have woken.
+// beginReplicas starts replicas, and reports those that began to serve.
 func (h *SimExecutor) beginReplicas(now protocol.Time) (said []protocol.Message) {
 	for _, id := range h.startReplicas(now) {
 		said = append(said, h.reportReplicas(now, id, nil))
@@ -72,7 +79,7 @@ func (h *SimExecutor) beginReplicas(now protocol.Time) (said []protocol.Message)
 
 // stopReplica takes a replica from its node.
 func (h *SimExecutor) stopReplica(now protocol.Time, r *simReplica) {
-	if r.runs {
+	if r.draws {
 		h.draw -= r.replica.Power
 	}
 	r.node.release(now)
