@@ -49,7 +49,7 @@ milliseconds away: no mean says it.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.trace, "trace", filepath.Join(dataFolder(), "workload", "azure_llm_2023_conv.csv.gz"), "`FILE` of requests: CSV or JSON lines, plain or gzipped")
-	fl.StringToStringVar(&f.columns, "columns", nil, "where at (seconds), prompt and output (tokens) of a table are, if it is of no known format")
+	fl.StringToStringVar(&f.columns, "columns", nil, "columns of a table of no known format: `OWN=COLUMN,...` for at (seconds), prompt and output (tokens)")
 	fl.StringVar(&f.profile, "profile", serving.Profiles()[0].Name, "how the model performs: "+strings.Join(profileNames(), ", "))
 	fl.Float64Var(&f.class.TTFT, "ttft", 1000, "bound of the time to the first token, in `MS`, the way there and back included")
 	fl.Float64Var(&f.class.TPOT, "tpot", 50, "bound of the mean time from token to token, in `MS`")

@@ -13,12 +13,12 @@ import (
 // names are the words that errors begin with: names of packages, former ones and of commands.
 // A test holds that no prefix of the module is missing.
 var names = strings.Fields(`
-	adversary advisor agents api archive ask bench bound brief bus capacity chart chat cluster-agent
+	adversary advisor agents api archive ask bench bound brief bus capacity certificate chart chat cluster-agent
 	clusters compare config constrained coordinator counterfactual credentials division env estimates
 	eventlog export faults faultyserver federation fgd forecast gpuaccounting import jobfile kube
 	kubetest leader learn learned llm loop mcp messages natsbus natsfloor net node notary nvml packing
 	page placement plane planning podenergy policy ports power printer promenergy proof propagation
-	protocol queue quotas report rights rotate savings scenarios seat servicefile services signals
+	protocol queue quotas report rights rotate savings scenarios seat servicefile services serving signals
 	snapshot spec statement submit telemetry timeline trace up verify wal why
 `)
 
