@@ -94,7 +94,10 @@ func (q Query) asOlder() Query {
 // collect goes through the words.
 func (c *composer) collect() bool {
 	c.q.Ask = "measure"
-	for _, t := range c.tokens {
+	for i, t := range c.tokens {
+		if i > 0 && timeUnit(t.low) > 0 && slices.Contains([]string{"first", "last"}, c.tokens[i-1].low) {
+			return false // "in the first hour"
+		}
 		if slices.Contains(weightyWords, t.low) && !t.quoted && len(t.names) == 0 && !(t.low == "left" && c.concepts.hasConcept("away")) {
 			return false
 		}
@@ -142,6 +145,9 @@ var (
 	placeAdverbs = strings.Fields("usually normally generally mostly typically")
 	sizeWords    = strings.Fields("biggest largest smallest")
 )
+
+// queueWords are of jobs that wait at a time.
+var queueWords = strings.Fields("queue backlog line")
 
 // needWords say what jobs ask for, and not what they used.
 var needWords = strings.Fields("need needs needed require requires required")
@@ -299,6 +305,8 @@ func (c *composer) setGroup() bool {
 	switch {
 	case !one || len(groups) > 1:
 		return false
+	case len(groups) == 1 && groups[0] == "hour" && containsAnyWord(c.words(), queueWords):
+		return false // "when was the queue longest": how many wait, and not how long
 	case len(groups) == 1 && (q.By == "" || c.before):
 		if groups[0] == "hour" && rank == "" || groups[0] != "hour" && rank == "" && (q.Metric == "" && !c.says("jobs") || q.Pick == "share") {
 			return false
@@ -354,7 +362,7 @@ func (c *composer) setTime(l *Parser) bool {
 func (c *composer) isAboutJobs() bool {
 	q := &c.q
 	return c.says("jobs") || c.says("event") || q.Statistic == "summary" || q.Bounded != "" || q.State != "" || len(q.Where) > 0 || slices.Contains([]string{"wait", "run", "slack", "gpu-hours"}, q.Metric) ||
-		q.Model != "" && (c.says("many") || c.says("verb") || q.Metric != "") || q.By != "" && q.By != "site" && q.By != "hour" && q.Metric != ""
+		q.Model != "" && (c.says("many") || c.says("verb") || q.Metric != "") || q.By != "" && (q.By != "site" && q.By != "hour" || q.Number != 0) && q.Metric != ""
 }
 
 // measureWords words what a query about jobs measures: the values of its fields, of which each has one.

@@ -64,6 +64,7 @@ var definitionForms = []*regexp.Regexp{
 	regexp.MustCompile(`^(?:explain|tell me) what(?: an?| the)? (.+?) is$`),
 	regexp.MustCompile(`^(?:and )?(?:what is|what are)(?: an?)? (.+)$`),
 	regexp.MustCompile(`^what exactly is(?: an?)? (.+)$`),
+	regexp.MustCompile(`^explain(?: an?| the)? (.+)$`),
 }
 
 // parseDefinition reads a question for the meaning of a term of the glossary.

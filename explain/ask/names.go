@@ -159,3 +159,26 @@ type Parser struct {
 
 // NewParser returns a parser that knows the names of a run.
 func NewParser(run RunContext) *Parser { return &Parser{run, newNameIndex(run)} }
+
+// namesModel reports whether a question names a GPU model of the run.
+func (l *Parser) namesModel(question string) bool {
+	return slices.ContainsFunc(l.index.splitTokens(question), func(t token) bool {
+		return slices.ContainsFunc(l.Models, func(m string) bool { return strings.TrimSuffix(t.low, "s") == strings.ToLower(m) })
+	})
+}
+
+// isFilterOnly reports whether a word is the "only" of "only at oslo" or "oslo only". Except in
+// a yes-or-no question it adds nothing to the name, so it is skipped.
+func (r *reading) isFilterOnly(tokens []token, i int) bool {
+	named := func(k int) bool { return k >= 0 && k < len(tokens) && len(tokens[k].names) > 0 }
+	first := tokens[0].low
+	if tokens[i].low != "only" || tokens[i].quoted || slices.Contains(invertedVerbs, first) || slices.Contains([]string{"why", "did", "does", "would", "could"}, first) || i > 0 && tokens[i-1].low == "not" {
+		return false
+	}
+	for k := i + 1; k < len(tokens) && slices.Contains([]string{"at", "of", "for", "on", "site", "tenant"}, tokens[k].low) && !named(k); k++ {
+		if named(k + 1) {
+			return true
+		}
+	}
+	return named(i+1) || i == len(tokens)-1 && named(i-1)
+}

@@ -34,7 +34,7 @@ var (
 
 // quantityVerbs say which quantity of a job is bounded.
 var quantityVerbs = map[string]string{
-	"wait": "wait", "waits": "wait", "waited": "wait", "waiting": "wait", "queued": "wait", "pending": "wait", "queue": "wait",
+	"wait": "wait", "waits": "wait", "waited": "wait", "waiting": "wait", "queued": "wait", "pending": "wait", "queue": "wait", "delayed": "wait", "delay": "wait",
 	"run": "run", "runs": "run", "ran": "run", "running": "run", "took": "run", "takes": "run", "take": "run", "lasted": "run", "lasts": "run",
 	"late": "late", "lateness": "late", "overdue": "late", "emitted": "carbon", "emits": "carbon", "emit": "carbon", "carbon": "carbon",
 	"used": "energy", "uses": "energy", "using": "energy", "use": "energy", "consumed": "energy", "burned": "energy", "burnt": "energy", "energy": "energy",
@@ -45,7 +45,7 @@ var quantityVerbs = map[string]string{
 var (
 	startVerbs   = strings.Fields("started start starts begin began")
 	sinceArrival = regexp.MustCompile(`^(?:of|after) (?:arriving|arrival|submission|being submitted|(?:they|it) (?:arrived|came in|were submitted|was submitted))\b`)
-	ofSlack      = regexp.MustCompile(`^(?:to spare|of slack|of margin|slack|margin)\b`)
+	ofSlack      = regexp.MustCompile(`^(?:to spare|of slack|of margin|slack|margin|(?:of|before|ahead of|from) (?:their|its|the) (?:deadline|deadlines|due date))\b`)
 )
 
 // baseVerbs are those of them that are words of the base question, too.

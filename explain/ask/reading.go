@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -95,13 +96,18 @@ func (l *Parser) parseWithOrWithout(question string, correct bool) (Query, []Typ
 		}
 	}
 	q, typos, back := parse(question, false)
-	mayNarrow := q.Ask == "jobs" || q.Ask == "free" // words of a state or a GPU model may have gone unheard
+	model := back == nil && q.Model == "" && q.Job == "" && q.Decision == 0 && l.namesModel(question)
+	mayNarrow := model || q.Ask == "jobs" || q.Ask == "free" // words of a state or a GPU model may have gone unheard
 	if back == nil && !mayNarrow || back != nil && tooLong(question) != nil {
 		return q, typos, back
 	}
 	refused := back != nil && back.Kind == "refused"
-	if q, typos, other := parse(question, true); other == nil && (back != nil || q.State+q.Model != "") && !(refused && q.Ask == "measure") {
-		return q, typos, nil
+	narrow, slips, other := parse(question, true)
+	if other == nil && (back != nil || narrow.State+narrow.Model != "") && !(refused && narrow.Ask == "measure") {
+		return narrow, slips, nil
+	}
+	if model {
+		return Query{}, nil, cmp.Or(other, unclearText("That is not told by GPU model."))
 	}
 	return q, typos, back
 }
@@ -328,22 +334,6 @@ func (r *reading) readSitePresence() (Query, *Clarification) {
 		return Query{}, clarifyUnanswered(lost, q)
 	}
 	return q, nil
-}
-
-// isFilterOnly reports whether a word is the "only" of "only at oslo" or "oslo only". Except in
-// a yes-or-no question it adds nothing to the name, so it is skipped.
-func (r *reading) isFilterOnly(tokens []token, i int) bool {
-	named := func(k int) bool { return k >= 0 && k < len(tokens) && len(tokens[k].names) > 0 }
-	first := tokens[0].low
-	if tokens[i].low != "only" || tokens[i].quoted || slices.Contains(invertedVerbs, first) || slices.Contains([]string{"why", "did", "does", "would", "could"}, first) || i > 0 && tokens[i-1].low == "not" {
-		return false
-	}
-	for k := i + 1; k < len(tokens) && slices.Contains([]string{"at", "of", "for", "on", "site", "tenant"}, tokens[k].low) && !named(k); k++ {
-		if named(k + 1) {
-			return true
-		}
-	}
-	return named(i+1) || i == len(tokens)-1 && named(i-1)
 }
 
 // readWord reads what is no name, and returns how many words it took.
