@@ -15,13 +15,18 @@ type plannedPause struct {
 	epoch uint64
 }
 
-// schedulePause plans the pause that a running job's award names. A job that started so late that
-// it would run for less than the overhead of a pause runs to its end.
+// schedulePause plans the pause that a running job's award names. A job that started so late that it would run
+// for less than the overhead of a pause runs to its end; an elastic one is paused a little later, since its
+// number of pods was chosen for that part alone.
 func (a *Agent) schedulePause(id protocol.JobID, l *activeRun) {
-	if l.launch.Job.Pause == 0 || l.pauseAt <= l.started.Add(l.launch.Job.Pause) || l.pauseAt >= l.started.Add(l.launch.Run) {
+	at, pause := l.pauseAt, l.launch.Job.Pause
+	if at != 0 && at <= l.started.Add(pause) && l.launch.Job.IsElastic() {
+		at = l.started.Add(2 * pause)
+	}
+	if pause == 0 || at <= l.started.Add(pause) || at >= l.started.Add(l.launch.Run) {
 		return
 	}
-	p := plannedPause{l.pauseAt, id, l.epoch}
+	p := plannedPause{at, id, l.epoch}
 	i, _ := slices.BinarySearchFunc(a.plannedPauses, p, func(x, y plannedPause) int {
 		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.job, y.job))
 	})

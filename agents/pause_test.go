@@ -104,3 +104,27 @@ func TestAJobIsPausedAsItsNewestAwardSays(t *testing.T) {
 		}
 	}
 }
+
+// An elastic job on few pods for a part that turned out too short for a pause is paused a little later: to its
+// end it would run for weeks.
+func TestAnElasticJobIsPausedThoughItsPartIsShort(t *testing.T) {
+	s := newSite(t, DefaultStrategy(), 8, 8)
+	j := elastic()
+	j.Pause, j.State = 2*time.Minute, 64
+	m := s.call(j)[0]
+	started := s.now
+	s.give(protocol.Award{Job: j.ID, Epoch: 1, Option: m.Options[0], Lease: s.now.Add(10 * time.Second), Pause: s.now.Add(time.Minute)})
+	s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 1}))
+	for range 20 {
+		s.now = max(s.now.Add(time.Second), s.agent.Due())
+		for _, m := range s.agent.Tick(s.now) {
+			if c, ok := m.Body.(protocol.Cancel); ok && c.Checkpoint {
+				if at := s.now.Sub(started); at < 3*time.Minute || at > 10*time.Minute {
+					t.Errorf("paused %v after its start", at)
+				}
+				return
+			}
+		}
+	}
+	t.Error("it was not paused")
+}
