@@ -205,7 +205,7 @@ func (b *History) foldAward(from MessageRef, site string, m protocol.Award) {
 	e.rec.setPods(m.Places)
 	d := Decision{
 		Kind: "award", Message: from, Why: m.Why, Site: site, Start: m.Option.Start,
-		Round: m.Round, Epoch: m.Epoch, Option: PricedOption{BidOption: m.Option}, Queue: m.MayQueue, Proof: m.Proof, Policy: b.policy,
+		Round: m.Round, Epoch: m.Epoch, Option: PricedOption{BidOption: m.Option}, PauseAt: m.Pause, Queue: m.MayQueue, Proof: m.Proof, Policy: b.policy,
 		Starts: []KnownStart{{from.At, m.Option.Start, true}},
 	}
 	if c := b.calls[m.Round]; c != nil {

@@ -127,8 +127,9 @@ type Decision struct {
 	// Of an award.
 	Round    uint64
 	Epoch    uint64
-	Option   PricedOption // as of that round
-	Queue    bool         // it may wait at the site
+	Option   PricedOption  // as of that round
+	PauseAt  protocol.Time // when the site is to pause it; 0: never
+	Queue    bool          // it may wait at the site
 	Proof    protocol.Certificate
 	Answer   string // "accept", "decline", "preempted"; "" while there is none
 	Answered MessageRef

@@ -83,9 +83,10 @@ func describePreemption(a history.Decision) string {
 // measuredSentences returns what was measured, against what was bid: of each paused part, then of
 // the last run.
 func measuredSentences(r history.JobRecord) (all []string) {
-	for _, p := range r.Parts {
+	for _, s := range r.RunSegments()[:len(r.Parts)] {
+		p := s.Run
 		all = append(all, fmt.Sprintf("From %s to %s it ran at %s on %s, and took %s kWh, %s kg CO2e and %s of energy; then it was %s.",
-			sentenceTime(p.Started), sentenceTime(p.Ended), format.CleanText(p.Site), nodeAndDevices(&p), format.FormatKWh(p.Cost.Energy), format.FormatKilograms(p.Cost.Carbon), format.FormatDollars(p.Cost.Money), stoppedBy(&p)))
+			sentenceTime(p.Started), sentenceTime(p.Ended), format.CleanText(p.Site), nodeAndDevices(p), format.FormatKWh(p.Cost.Energy), format.FormatKilograms(p.Cost.Carbon), format.FormatDollars(p.Cost.Money), HowStopped(s)))
 		if (p.Settlement != history.MessageRef{}) {
 			by := ""
 			if p.Settled.Payer != r.Job.Tenant {
@@ -97,10 +98,13 @@ func measuredSentences(r history.JobRecord) (all []string) {
 	return append(all, outcomeSentences(r)...)
 }
 
-// stoppedBy says why a part of a job's run ended.
-func stoppedBy(p *history.Run) string {
-	if p.Preempted {
+// HowStopped says how a part of a job's run ended.
+func HowStopped(s history.RunSegment) string {
+	switch {
+	case s.Run.Preempted:
 		return "preempted"
+	case s.PausedByItsSite():
+		return "paused by its site, to go on on other nodes or with another number of pods"
 	}
 	return "paused, as its award said"
 }

@@ -104,7 +104,7 @@ var eventTexts = map[history.JobEventKind]string{
 	history.EventStarted:         "it runs at {site}",
 	history.EventPreempted:       "its run at {site} was taken down: {why}",
 	history.EventInterrupted:     "its run at {site} was taken down: {why}",
-	history.EventPaused:          "{site} paused it, as its award said; the rest is on sale",
+	history.EventPaused:          "{site} paused it; the rest is on sale",
 	history.EventCancelRequested: "{site} was asked to stop it",
 	history.EventEnded:           "its run at {site} ended",
 	history.EventSettled:         "{site} was paid {paid}",

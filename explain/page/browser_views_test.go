@@ -192,3 +192,19 @@ func TestBrowserLedgerViews(t *testing.T) {
 		picture(b, fmt.Sprintf("ledger-%d", width))
 	})
 }
+
+// The card of a job of several pods is as wide as the window, and its tables are read.
+func TestBrowserGangs(t *testing.T) {
+	address := gangs(t, Options{Title: "gangs"})
+	bothWidths(t, address, func(t *testing.T, b *pagetest.BrowserTab, width int64) {
+		for _, job := range []string{"elastic", "wide", "split.1"} {
+			open(b, address+"/?t=end&jq="+job)
+			id := pagetest.EvaluateExpression[string](b, `document.querySelector('#joblist [data-d]').dataset.d`)
+			open(b, address+"/?d="+id)
+			if text := pagetest.EvaluateExpression[string](b, `document.querySelector('#card').innerText`); !strings.Contains(text, job) {
+				t.Errorf("the card of %s is %s", job, text)
+			}
+			picture(b, fmt.Sprintf("gang-%s-%d", job, width))
+		}
+	})
+}

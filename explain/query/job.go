@@ -90,7 +90,7 @@ func (l *Dataset) answerHeld(q ask.Query) (r Result) {
 	if len(order) == 0 && len(back) == 0 && rec.Refusal == nil {
 		r.addSentence("It was never held.")
 	}
-	if w := narrate.GangWaitOf(rec, m.round); rec.Job.IsGang() && w.Site != "" {
+	if w := rec.GangWait(&m.round); rec.Job.IsGang() && w.Site != "" {
 		r.addSentence("It needs room for %s pods at once, and the largest site, %s, had room for %s.", jobValue(m, "pods", rec.Job.PodCount()), namePart(w.Site), jobValue(m, "pods-with-room", w.Room))
 		if w.Held != nil {
 			r.addSentence("%s keeps nodes for it until then: %s GPU-hours, which jobs that end by then may use.", namePart(m.site), jobValue(m, "kept-gpu-hours", w.Held.GPUHours))
@@ -181,9 +181,9 @@ func waitsForRest(r history.JobRecord) bool {
 
 // describePaused lists the parts of a job that ended in a pause.
 func (r *Result) describePaused(m jobCase) {
-	for i, p := range m.job.Parts {
-		id, job := segmentLabel(m.job.RunSegments()[i]), jobSubject(m.job.Job.ID)
-		r.addSentence("It ran at %s from %s to %s, and was paused then, as its award said.", namePart(p.Site), valueOf(job, "part-from", p.Started, id), valueOf(job, "part-to", p.Ended, id))
+	for _, s := range m.job.RunSegments()[:len(m.job.Parts)] {
+		id, job, p := segmentLabel(s), jobSubject(m.job.Job.ID), s.Run
+		r.addSentence("It ran at %s from %s to %s; then it was "+narrate.HowStopped(s)+".", namePart(p.Site), valueOf(job, "part-from", p.Started, id), valueOf(job, "part-to", p.Ended, id))
 		r.citeNamed(id)
 	}
 }

@@ -83,7 +83,7 @@ func TestAPausedJobsBillIsThatOfAllItsParts(t *testing.T) {
 func TestAPausedJobIsReportedAsItStands(t *testing.T) {
 	l := paused().buildDataset()
 	for q, says := range map[string]string{
-		"where is halved now": "was paused then", "when did halved start": "was paused then", "how long did halved wait": "paused 1 time",
+		"where is halved now": "then it was paused", "when did halved start": "then it was paused", "how long did halved wait": "paused 1 time",
 		"why did halved wait": "started 13 Apr 13:10", "what happened to halved": "decision", "preemption of job halved": "ended in a pause",
 		"average wait": "2 jobs started", "which jobs wait now": "1 job was waiting", "free gpus at 13:20": "were free", "stuck jobs": "1 job",
 	} {

@@ -162,6 +162,7 @@ type Card struct {
 	Record   history.JobRecord
 	JobRound *history.JobRound // of its round; nil of what no round decided
 	Answer   query.Answer      // why, in words and figures
+	Gang     *GangCard         // of a job of several pods, or in parts; else nil
 	Others   []Entry           // all decisions on the same job, oldest first
 }
 
@@ -183,6 +184,7 @@ func (d *Timeline) DecisionCard(id string) (Card, bool) {
 	if k >= 0 {
 		c.JobRound = &c.Record.FullRounds[k]
 	}
+	c.Gang = d.gangCard(&c)
 	return c, true
 }
 

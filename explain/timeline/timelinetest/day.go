@@ -56,6 +56,11 @@ func GenerateDay(jobs int, gap time.Duration) []protocol.Message {
 			p.addRound(j, j.Arrival.Add(time.Hour), false)
 		}
 	}
+	return p.numbered()
+}
+
+// numbered returns what is said in the order of time, numbered by its senders.
+func (p *runBuilder) numbered() []protocol.Message {
 	slices.SortStableFunc(p.lines, func(a, b protocol.Message) int { return cmp.Compare(a.At, b.At) })
 	mouths, said := make(map[protocol.Party]*protocol.Sender), []protocol.Message(nil)
 	for _, l := range p.lines {
