@@ -201,11 +201,15 @@ func (a *Agent) placeJob(now protocol.Time, r reservation) bool {
 	if !ok {
 		return false
 	}
+	places, node, devices := a.fleet.PlacesByDomain(&job, run.Places()), run.Node, run.DeviceIndexes()
+	if len(places) > 0 {
+		node, devices = places[0].Node, places[0].Devices
+	}
 	a.running[job.ID] = &activeRun{
 		launch: protocol.Launch{
-			Job: job, Epoch: w.Epoch, Node: run.Node, Devices: run.DeviceIndexes(), Model: run.RunConfig.Model,
-			Cap: run.RunConfig.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.RunConfig.Power, Task: w.Task, Places: run.Places(),
-			Domain: a.fleet.DomainOf(&job, run.Places()),
+			Job: job, Epoch: w.Epoch, Node: node, Devices: devices, Model: run.RunConfig.Model,
+			Cap: run.RunConfig.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.RunConfig.Power, Task: w.Task, Places: places,
+			Domain: a.fleet.DomainOf(&job, places),
 		},
 		confirmed: r.confirmed, epoch: w.Epoch, acceptedEpoch: w.Epoch, started: run.Start, transferCarbon: a.cfg.Network.transferCarbon(job, a.cfg.Site), pauseAt: w.Pause,
 	}

@@ -152,3 +152,23 @@ func (g *groupPacker) place(nodes []int, want, at int) {
 		all = slices.Delete(all, next, next+1)
 	}
 }
+
+// PlacesByDomain returns the places of a gang in an order in which the pods of each of its groups, counted
+// within their component, stand in one domain: pods fill the places of their component in that order. Each
+// domain of a group's level has whole groups, so it suffices that no domain of any level is left and
+// entered again.
+func (f *Fleet) PlacesByDomain(j *protocol.Job, places []protocol.Place) []protocol.Place {
+	if len(j.Groups) == 0 {
+		return places
+	}
+	values := make(map[string][]string, len(places))
+	for i := range f.nodes {
+		for _, l := range f.nodes[i].Topology {
+			values[f.nodes[i].Name] = append(values[f.nodes[i].Name], l.Value)
+		}
+	}
+	slices.SortStableFunc(places, func(x, y protocol.Place) int {
+		return cmp.Or(cmp.Compare(x.Component, y.Component), slices.Compare(values[x.Node], values[y.Node]), cmp.Compare(x.Node, y.Node))
+	})
+	return places
+}

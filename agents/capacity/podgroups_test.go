@@ -46,7 +46,8 @@ func TestGroupsOfPodsArePlacedAsExhaustiveSearchWould(t *testing.T) {
 			t.Fatal("it was quoted, and does not start")
 		}
 		inRacks := make(map[string]int)
-		for _, p := range r.Places() {
+		var rackOf, nodeOf []string // by pod
+		for _, p := range f.PlacesByDomain(&g, r.Places()) {
 			domain := ""
 			for i := range f.nodes {
 				if f.nodes[i].Name == p.Node {
@@ -56,6 +57,17 @@ func TestGroupsOfPodsArePlacedAsExhaustiveSearchWould(t *testing.T) {
 			if inRacks[domain] += p.Pods; p.Pods%onNode != 0 {
 				t.Fatalf("%d pods on %s, in groups of %d", p.Pods, p.Node, onNode)
 			}
+			for range p.Pods {
+				rackOf, nodeOf = append(rackOf, domain), append(nodeOf, p.Node)
+			}
+		}
+		for i := range rackOf {
+			if first := i - i%(onNode*perRack); rackOf[i] != rackOf[first] {
+				t.Fatalf("pods %d and %d of a group of %d are in racks %q and %q", first, i, onNode*perRack, rackOf[first], rackOf[i])
+			}
+			if first := i - i%onNode; nodeOf[i] != nodeOf[first] {
+				t.Fatalf("pods %d and %d of a group of %d are on %q and %q", first, i, onNode, nodeOf[first], nodeOf[i])
+			}
 		}
 		for domain, n := range inRacks {
 			if domain == "" || n%(onNode*perRack) != 0 {
@@ -63,6 +75,31 @@ func TestGroupsOfPodsArePlacedAsExhaustiveSearchWould(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Nodes of two racks by turns: pods 0 and 1 go to one rack, and 2 and 3 to the other.
+func TestPodsOfAGroupAreCountedTogether(t *testing.T) {
+	var nodes []Node
+	for i, rack := range []string{"r2", "r1", "r2", "r1"} {
+		nodes = append(nodes, inRack(string(rune('k'+i)), "a", rack))
+	}
+	f, err := New(Config{Nodes: nodes, Power: power.DefaultTable()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := gang("gang", 4, nodes[0].GPUs, 1)
+	g.Groups = []protocol.PodGroup{{Level: "rack", Pods: 2}}
+	r, ok := f.StartRun(noon, g, RunConfig{Model: "V100", Run: time.Hour}, 0)
+	if !ok {
+		t.Fatal("it does not start")
+	}
+	var on string
+	for _, p := range f.PlacesByDomain(&g, r.Places()) {
+		on += p.Node
+	}
+	if on != "lnkm" {
+		t.Errorf("its pods are on %s, in their order; want on lnkm", on)
+	}
 }
 
 // groupsFit reports whether some choice of a node for each group on a node makes whole groups in racks.
