@@ -239,10 +239,10 @@ func (h *KubeExecutor) returnSet(ctx context.Context, r *run, u *unstructured.Un
 			return nil
 		}
 	}
-	meta := map[string]any{"uid": u.GetUID()}
+	// As it was read, or not at all: its owner may have deleted it since.
+	meta := map[string]any{"uid": u.GetUID(), "resourceVersion": u.GetResourceVersion()}
 	patch := map[string]any{"metadata": meta}
 	if u.GetDeletionTimestamp() != nil {
-		meta["resourceVersion"] = u.GetResourceVersion()
 		meta["finalizers"] = slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == kube.FinalizerQueue })
 	} else {
 		meta["labels"] = map[string]any{kube.LabelSite: nil, kube.LabelRun: nil, kube.LabelOutcomeReported: nil}

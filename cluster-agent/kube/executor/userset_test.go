@@ -6,10 +6,12 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -127,6 +129,10 @@ func TestASetThatIsNotAsSubmittedIsNotReleased(t *testing.T) {
 	}
 }
 
+// changedVersion is the resource version of an object that was changed since it was read: a patch
+// of what was read conflicts.
+const changedVersion = "changed"
+
 // A desk is an API server that keeps one object and its launcher, and notes what is asked of it.
 type desk struct {
 	object   *unstructured.Unstructured
@@ -140,6 +146,11 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"kubeflow.org/v2beta1","resources":[{"name":"mpijobs","namespaced":true,"kind":"MPIJob"}]}`)
 	case r.Method == http.MethodPatch:
 		body, _ := io.ReadAll(r.Body)
+		if is := d.object.GetResourceVersion(); is == changedVersion && !strings.Contains(string(body), strconv.Quote(is)) {
+			w.WriteHeader(http.StatusConflict)
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`)
+			return
+		}
 		d.asked = append(d.asked, string(body))
 		_ = json.NewEncoder(w).Encode(d.object.Object)
 	case strings.Contains(r.URL.Path, "/jobs/") && d.launcher == "":
@@ -273,6 +284,31 @@ func TestALostSetGoesBackToItsOwner(t *testing.T) {
 	r.cancelled.Store(true)
 	if _, err := h.deleteRunAndReportLost(t.Context(), r, nil); err != nil || len(d.asked) != 1 || !strings.Contains(d.asked[0], `"finalizers":["example.com/keep"]`) || strings.Contains(d.asked[0], "suspend") {
 		t.Errorf("%v; asked for %q", err, d.asked)
+	}
+}
+
+// An owner deletes a set in the moment in which it is cancelled: suspended, its controller would leave
+// its pods as they are for ever. The executor looks again.
+func TestASetThatIsDeletedMeanwhileIsLetGo(t *testing.T) {
+	u := usersMPIJob()
+	d, h, r := openDesk(t, u)
+	store := h.informerStores["mpijobs"][0]
+	if err := store.Add(u.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	at := metav1.NewTime(noon.StdTime())
+	u.SetDeletionTimestamp(&at)
+	u.SetResourceVersion(changedVersion)
+	r.cancelled.Store(true)
+	r.terminating.Store(&protocol.Reason{Code: protocol.Cancelled})
+	if _, err := h.deleteRunAndReportLost(t.Context(), r, nil); !apierrors.IsConflict(err) || len(d.asked) > 0 {
+		t.Errorf("by what was read before: %v; asked for %q", err, d.asked)
+	}
+	if err := store.Update(u); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.deleteRunAndReportLost(t.Context(), r, nil); err != nil || len(d.asked) != 1 || !strings.Contains(d.asked[0], `"finalizers":["example.com/keep"]`) {
+		t.Errorf("read again: %v; asked for %q", err, d.asked)
 	}
 }
 

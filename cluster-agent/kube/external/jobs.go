@@ -173,7 +173,10 @@ func (x *Jobs) ReturnJob(ctx context.Context, r Run, u *unstructured.Unstructure
 				return err
 			}
 		}
-		meta["uid"] = strings.TrimPrefix(string(r.Launch.Job.ID), x.Inventory.Site+"/")
+		uid := strings.TrimPrefix(string(r.Launch.Job.ID), x.Inventory.Site+"/")
+		if meta["uid"] = uid; u != nil && string(u.GetUID()) == uid { // its owner may have deleted it since it was read
+			meta["resourceVersion"] = u.GetResourceVersion()
+		}
 		patch["spec"] = map[string]any{"suspend": true}
 		for _, p := range pods {
 			if u == nil || u.GetDeletionTimestamp() == nil || kube.PodEnded(p) {
@@ -191,7 +194,7 @@ func (x *Jobs) ReturnJob(ctx context.Context, r Run, u *unstructured.Unstructure
 		return err
 	}
 	_, err = x.Client.BatchV1().Jobs(r.Namespace).Patch(ctx, r.Object, types.MergePatchType, data, metav1.PatchOptions{})
-	if apierrors.IsConflict(err) { // another Job of that name, by its UID
+	if apierrors.IsConflict(err) && meta["resourceVersion"] == nil { // another Job of that name, by its UID
 		return nil
 	}
 	return err
