@@ -137,23 +137,7 @@ func (c *cluster) nothingIsLeftOfKind(k *podsets.Kind, id protocol.JobID) {
 		if !apierrors.IsNotFound(err) {
 			return false
 		}
-		var names []string
-		jobs, err := c.Client.BatchV1().Jobs("default").List(c.Context(), metav1.ListOptions{})
-		c.FailOnError(err)
-		for _, x := range jobs.Items {
-			names = append(names, x.Name)
-		}
-		sets, err := c.Client.AppsV1().StatefulSets("default").List(c.Context(), metav1.ListOptions{})
-		c.FailOnError(err)
-		for _, x := range sets.Items {
-			names = append(names, x.Name)
-		}
-		services, err := c.Client.CoreV1().Services("default").List(c.Context(), metav1.ListOptions{})
-		c.FailOnError(err)
-		for _, x := range services.Items {
-			names = append(names, x.Name)
-		}
-		return !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name) })
+		return len(kubetest.ClusterUser{Cluster: c.Cluster}.ObjectsNamed(name)) == 0
 	})
 }
 

@@ -2,6 +2,8 @@ package kubetest
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A UserSet is an object of the cluster's users: a Job, or one of another kind that makes
@@ -131,4 +134,58 @@ func (p ClusterUser) DeleteSet(u *UserSet) {
 	p.Helper()
 	background := metav1.DeletePropagationBackground // as kubectl asks for
 	p.FailOnError(p.Dynamic.Resource(setResource(u)).Namespace("default").Delete(p.Context(), u.GetName(), metav1.DeleteOptions{PropagationPolicy: &background}))
+}
+
+// ObjectsNamed returns the Jobs, StatefulSets and Services whose names begin with a name: what the
+// controller of a set makes beside its pods.
+func (p ClusterUser) ObjectsNamed(name string) (all []string) {
+	p.Helper()
+	add := func(x metav1.ObjectMeta) {
+		if strings.HasPrefix(x.Name, name) {
+			all = append(all, x.Name)
+		}
+	}
+	jobs, err := p.Client.BatchV1().Jobs("default").List(context.Background(), metav1.ListOptions{})
+	p.FailOnError(err)
+	for _, x := range jobs.Items {
+		add(x.ObjectMeta)
+	}
+	sets, err := p.Client.AppsV1().StatefulSets("default").List(context.Background(), metav1.ListOptions{})
+	p.FailOnError(err)
+	for _, x := range sets.Items {
+		add(x.ObjectMeta)
+	}
+	services, err := p.Client.CoreV1().Services("default").List(context.Background(), metav1.ListOptions{})
+	p.FailOnError(err)
+	for _, x := range services.Items {
+		add(x.ObjectMeta)
+	}
+	return all
+}
+
+// LabelNode sets a label of a node.
+func (c *Cluster) LabelNode(node, key, value string) {
+	c.Helper()
+	_, err := c.Client.CoreV1().Nodes().Patch(c.Context(), node, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value), metav1.PatchOptions{})
+	c.FailOnError(err)
+}
+
+// DomainsOfSet returns which values a label of nodes has for the pods with GPUs of a set, for all that
+// have the same value of a label of theirs; "" takes all as one.
+func (p ClusterUser) DomainsOfSet(u *UserSet, level, label string) map[string][]string {
+	p.Helper()
+	l, err := p.Client.CoreV1().Pods("default").List(p.Context(), metav1.ListOptions{LabelSelector: "gridbid.io/run=" + p.ViewSet(u).GetLabels()["gridbid.io/run"]})
+	p.FailOnError(err)
+	all := make(map[string][]string)
+	for _, x := range l.Items {
+		if x.Spec.Containers[0].Resources.Limits.Name("nvidia.com/gpu", "").IsZero() {
+			continue
+		}
+		n, err := p.Client.CoreV1().Nodes().Get(p.Context(), x.Spec.NodeName, metav1.GetOptions{})
+		p.FailOnError(err)
+		if of := x.Labels[label]; !slices.Contains(all[of], n.Labels[level]) {
+			all[of] = append(all[of], n.Labels[level])
+		}
+	}
+	return all
 }

@@ -40,6 +40,9 @@ func jobSetPods(object map[string]any) (all []PodSet, err error) {
 	if mapAt(spec, "startupPolicy")["startupPolicyOrder"] == "InOrder" {
 		return nil, together("spec.startupPolicy.startupPolicyOrder", "InOrder")
 	}
+	if err := notExclusive(mapAt(object, "metadata", "annotations"), "of the JobSet"); err != nil {
+		return nil, err
+	}
 	list, _ := spec["replicatedJobs"].([]any)
 	for i, v := range list {
 		at := fmt.Sprintf("spec.replicatedJobs[%d]", i)
@@ -47,8 +50,8 @@ func jobSetPods(object map[string]any) (all []PodSet, err error) {
 		if job["dependsOn"] != nil {
 			return nil, together(at+".dependsOn", job["dependsOn"])
 		}
-		if key, ok := mapAt(job, "template", "metadata", "annotations")["alpha.jobset.sigs.k8s.io/exclusive-topology"]; ok {
-			return nil, together("the annotation alpha.jobset.sigs.k8s.io/exclusive-topology of "+at, key)
+		if err := notExclusive(mapAt(job, "template", "metadata", "annotations"), "of "+at); err != nil {
+			return nil, err
 		}
 		replicas, err := countAt(job, at, "replicas", 1, 1)
 		if err != nil {
@@ -66,6 +69,18 @@ func jobSetPods(object map[string]any) (all []PodSet, err error) {
 		return nil, fmt.Errorf("spec.replicatedJobs is empty: want one at least")
 	}
 	return all, nil
+}
+
+// notExclusive returns an error if annotations give each Job of a JobSet a domain of its own: its
+// controller then creates most pods only when one of each Job is bound, and no domain here is kept for
+// one Job.
+func notExclusive(notes map[string]any, of string) error {
+	const key = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+	level, ok := notes[key]
+	if !ok {
+		return nil
+	}
+	return fmt.Errorf("the annotation %s %s is %v, but all pods start together, and no domain is kept for one Job: leave it out; kueue.x-k8s.io/podset-slice-required-topology of the pod template has each Job in one domain", key, of, level)
 }
 
 // together is the error for pods that come only when others run.

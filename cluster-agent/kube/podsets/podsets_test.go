@@ -75,6 +75,7 @@ func TestPodsThatDoNotStartTogetherAreRefusedWithTheField(t *testing.T) {
 		{set(`"startupPolicy":{"startupPolicyOrder":"InOrder"}`), "startupPolicyOrder is InOrder"},
 		{set(`"replicatedJobs":[{"dependsOn":[{}]}]`), "spec.replicatedJobs[0].dependsOn"},
 		{set(`"replicatedJobs":[{"template":{"metadata":{"annotations":{"alpha.jobset.sigs.k8s.io/exclusive-topology":"rack"}}}}]`), "exclusive-topology of spec.replicatedJobs[0] is rack"},
+		{`{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet","metadata":{"annotations":{"alpha.jobset.sigs.k8s.io/exclusive-topology":"rack"}}}`, "exclusive-topology of the JobSet is rack"},
 		{set(`"replicatedJobs":[{"replicas":0}]`), "spec.replicatedJobs[0].replicas is 0"},
 		{set(`"replicatedJobs":[7]`), "spec.replicatedJobs[0].template.spec has 1 completions"},
 		{set(``), "spec.replicatedJobs is empty"},

@@ -197,6 +197,8 @@ func (c Config) parseJob(j *batchv1.Job, taken protocol.Time) (protocol.Submit, 
 	} else {
 		job = job.WithPods([]protocol.Component{s.componentOf(&job, "worker", gang, j.Spec.Template.Spec)})
 	}
+	pods := max(int(jobParallelism(j)), 1)
+	s.readTopology(&job, []rolePods{{pods: pods, unit: pods, notes: j.Spec.Template.Annotations}})
 	if c.RunsJobsHere {
 		job.Home = c.Site
 	}

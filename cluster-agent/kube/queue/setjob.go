@@ -21,7 +21,9 @@ func (c Config) parseSet(k *podsets.Kind, u *unstructured.Unstructured, taken pr
 	s := annotationReader{annotations: u.GetAnnotations()}
 	job := protocol.Job{ID: protocol.JobID(c.Site + "/" + string(u.GetUID())), Tenant: c.Site + "/" + u.GetNamespace(), Arrival: taken, Home: c.Site}
 	s.readJobTerms(&job, limitOfSet(u.Object))
-	job = job.WithPods(s.readComponents(&job, k, u.Object))
+	components, roles := s.readComponents(&job, k, u.Object)
+	job = job.WithPods(components)
+	s.readTopology(&job, roles)
 	s.checkStaysHere(c, &job, k, u.Object)
 	if why := job.InvalidReason(); why != "" && len(s.faults) == 0 {
 		s.addFault("%s", why)
@@ -46,8 +48,8 @@ func limitOfSet(object map[string]any) time.Duration {
 }
 
 // readComponents returns a component for each role of a set, with what one of its pods
-// requests. The first container's image becomes the job's.
-func (s *annotationReader) readComponents(j *protocol.Job, k *podsets.Kind, object map[string]any) (all []protocol.Component) {
+// requests, and the roles for their topology. The first container's image becomes the job's.
+func (s *annotationReader) readComponents(j *protocol.Job, k *podsets.Kind, object map[string]any) (all []protocol.Component, roles []rolePods) {
 	sets, err := k.PodSetsOf(object)
 	if err != nil {
 		s.addFault("%v", err)
@@ -63,8 +65,13 @@ func (s *annotationReader) readComponents(j *protocol.Job, k *podsets.Kind, obje
 			s.addFault("schedulerName of the template of role %q is %q: want %s, which binds its pods together", set.Role, spec.SchedulerName, kube.SchedulerName)
 		}
 		all = append(all, s.componentOf(j, set.Role, set.Pods, spec))
+		r := rolePods{role: set.Role, pods: set.Pods, unit: set.Pods, notes: notesOf(set.Template)}
+		if k.Kind == podsets.LeaderWorkerSet.Kind {
+			r.unit = set.EachHas // Kueue has a Workload for each group
+		}
+		roles = append(roles, r)
 	}
-	return all
+	return all, roles
 }
 
 // componentOf returns a component of so many pods of a spec.
