@@ -3,10 +3,6 @@
 package clusters
 
 import (
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -44,28 +40,11 @@ func killAtFirstBinding(c *kubetest.Cluster, a *agent, job string) int {
 // with -9 while it binds. The next process completes the gang, or removes all of it when the job is
 // cancelled.
 func TestKilledAgentLeavesNoHalfGang(t *testing.T) {
-	dir := t.TempDir()
-	binary := filepath.Join(dir, "cluster-agent")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/gridbid/gridbid/cmd/cluster-agent").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	c := kubetest.New(t, kubeenv.PlaneOptions{})
 	c.AddNodes(4, "oslo")
 	o := c.StartOracle()
-	hub := federate(t, filepath.Join(dir, "fed"), "oslo")
-	defer hub.Close()
-	_, _ = open(t, hub)
-	sub := newSubmitter(t, hub)
-	config := filepath.Join(dir, "agent.yaml")
-	c.FailOnError(os.WriteFile(config, fmt.Appendf(nil, `site: oslo
-folder: %s
-nats_file: %s
-kubernetes: {kubeconfig: %s, namespaces: [default], sharing: dra}
-grid: {price: 55, carbon: 30, pue: 1.1}
-`, filepath.Join(dir, "facts"), filepath.Join(dir, "fed", "sites", "oslo", "nats.yaml"), c.AgentKubeconfig("dra", "default")), 0o600))
-	a := &agent{T: t, args: []string{binary, "--config", config}}
+	a, sub := installAgent(t, c.AgentKubeconfig("dra", "default"), "dra", false)
 	a.begin()
-	defer func() { a.kill() }()
 	worker := protocol.Component{Role: "worker", Pods: 32, GPUs: 1, Share: 1000, CPU: 4000, Memory: 16 << 10}
 
 	sub.submitGang("whole", 15*time.Second, worker)
