@@ -41,6 +41,8 @@ const (
 	AnnotationGPUMilli  = "gridbid.io/gpu-milli"      // on pods and tasks: thousandths of each device
 	AnnotationGPUMemory = "gridbid.io/gpu-memory-mib" // on pods and tasks: MiB of each device
 
+	AnnotationPaused = "gridbid.io/paused" // on a suspended object: what is left of its run, when it began, and when it was paused
+
 	AnnotationSubmittedAt = "gridbid.io/submitted" // on objects of the cluster's users: when the queue submitted it
 
 	// On tasks that refer to an existing object instead of describing a new one:

@@ -70,3 +70,24 @@ func TestErrorsOfACurveNameFileLineAndField(t *testing.T) {
 		}
 	}
 }
+
+// A cluster changes the number of pods of a Job only, and of one that does not name it.
+func TestAnElasticJobHasATaskThatChangesItsNumberOfPods(t *testing.T) {
+	for _, tc := range []struct{ task, want string }{
+		{`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{}}}`, ""},
+		{`{"apiVersion":"batch/v1","kind":"Job","spec":{"parallelism":4}}`, "job.yaml:15: task: says spec.parallelism: 4, and the job is elastic"},
+		{`{"apiVersion":"batch/v1","kind":"Job","spec":{"completions":4}}`, "job.yaml:15: task: says spec.completions: 4, and the job is elastic"},
+		{`{"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob"}`, `job.yaml:15: task: is a "PyTorchJob" of "kubeflow.org/v1", whose number of pods cannot change on a cluster`},
+		{`{"apiVersion":"batch/v1","kind":"Job","spec":7}`, "job.yaml:15: task: is no Kubernetes object in JSON"},
+		{`job`, "job.yaml:15: task: is no Kubernetes object in JSON"},
+	} {
+		_, err := Parse("job.yaml", []byte(elasticFile+"task: '"+tc.task+"'\n"))
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%s: %v; want %q", tc.task, err, tc.want)
+		}
+	}
+	fixed := "id: fixed\nrun: 1h\ncomponents: [{pods: 4, gpus: 8, cpu: 4}]\ntask: '{\"kind\":\"PyTorchJob\",\"apiVersion\":\"kubeflow.org/v1\"}'\n"
+	if _, err := Parse("job.yaml", []byte(fixed)); err != nil {
+		t.Errorf("a job that is not elastic: %v", err)
+	}
+}

@@ -153,6 +153,11 @@ func (s Spec) Request(at func(key, format string, args ...any) error) (o Request
 	if n := len(s.Task); n > protocol.MaxText { // the schema counts characters, not bytes
 		return Request{}, at("task", "is %d bytes long: want at most %d", n, protocol.MaxText)
 	}
+	if o.job.IsElastic() && o.task != "" {
+		if why := taskThatResizes(o.task); why != "" {
+			return Request{}, at("task", "%s", why)
+		}
+	}
 	if o.job.Run, err = time.ParseDuration(cmp.Or(s.Run, "0s")); err != nil || s.Run != "" && o.job.Run == 0 {
 		return Request{}, at("run", "is %q: want a time span such as 1h30m, or leave it out", s.Run)
 	}

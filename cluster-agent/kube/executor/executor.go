@@ -158,6 +158,7 @@ type run struct {
 	startedAt           protocol.Time                   // when its first pod started; 0: not yet
 	begun               bool                            // it has started: of a gang, each of its pods
 	terminating         atomic.Pointer[protocol.Reason] // why it is terminated; nil: it is not
+	pauseAsked          atomic.Bool                     // the agent wants it to be paused
 	cancelled           atomic.Bool                     // terminated by a Cancel: reported as Finished, not as Interrupted
 	interruptedReported atomic.Bool                     // Interrupted was sent already, by abandonAllRuns
 	deleted             bool                            // we requested the deletion of its object
@@ -378,9 +379,9 @@ func (h *KubeExecutor) cancelRun(c protocol.Cancel) {
 	}
 	h.mu.Lock()
 	r := h.runs[name]
-	if c.Checkpoint { // checkpoints are not supported here: the run continues, and says so by Started
+	if c.Checkpoint { // see pause.go; a run that cannot be paused says so by Started
 		if r != nil {
-			r.startReported.Store(false)
+			r.pauseAsked.Store(true)
 			h.queue.Add(name)
 		}
 		h.mu.Unlock()

@@ -29,8 +29,8 @@ func (h *KubeExecutor) gcLoop(ctx context.Context) {
 }
 
 // garbageCollect deletes objects that have carried LabelOutcomeReported for FinishedTTL.
-// Jobs are excluded: reportFinished sets their ttlSecondsAfterFinished. So are objects of
-// the cluster's users. The controllers
+// Jobs that have finished are excluded: reportFinished sets their ttlSecondsAfterFinished. So are
+// objects of the cluster's users. The controllers
 // of the other kinds keep finished objects, with all their pods, without limit.
 // reportedSince says when this process first saw the label on each object; entries of
 // deleted objects are dropped.
@@ -44,7 +44,8 @@ func (h *KubeExecutor) garbageCollect(ctx context.Context, reportedSince map[typ
 		h.mu.Unlock()
 		for _, u := range all {
 			id := u.GetUID()
-			if k.Kind == "Job" || u.GetLabels()[kube.LabelOutcomeReported] == "" || external.LoanOf(u).Object != "" {
+			_, paused := parsePauseRecord(u)
+			if k.Kind == "Job" && !paused || u.GetLabels()[kube.LabelOutcomeReported] == "" || external.LoanOf(u).Object != "" {
 				continue
 			}
 			there[id] = true

@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/cluster-agent/kube/external"
@@ -77,6 +75,11 @@ func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (requeueAf
 				return 0, h.reportFinished(ctx, r, u, pods, why)
 			}
 			h.terminateRun(r, protocol.Evicted, lost)
+		}
+	}
+	if u != nil && u.GetDeletionTimestamp() == nil && r.terminating.Load() == nil {
+		if paused, left, err := h.pauseRun(ctx, r, u, pods); paused {
+			return left, err
 		}
 	}
 	// What makes the run impossible, unless it is already being terminated.
@@ -421,16 +424,11 @@ func (h *KubeExecutor) reportFinished(ctx context.Context, r *run, u *unstructur
 		h.reportOutcome(r.launch.Job.ID, r.launch.Epoch, protocol.Finished{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.finalEnergy(r, draw), Failed: failed, Estimated: estimated, Use: h.utilizationOfRun(r, pods, since, until), Ended: until})
 	}
 	// The label tells a later incarnation, and the garbage collector, that the outcome was reported.
-	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{kube.LabelOutcomeReported: "true"}}}
+	var spec map[string]any
 	if r.kind.Kind == "Job" && r.external.Object == "" {
-		patch["spec"] = map[string]any{"ttlSecondsAfterFinished": int64(h.cfg.FinishedTTL / time.Second)}
+		spec = map[string]any{"ttlSecondsAfterFinished": int64(h.cfg.FinishedTTL / time.Second)}
 	}
-	data, err := json.Marshal(patch)
-	if err != nil {
-		return err
-	}
-	_, err = h.cfg.Dynamic.Resource(r.kind.groupVersionResource()).Namespace(r.namespace).Patch(ctx, r.objectName(), types.MergePatchType, data, metav1.PatchOptions{})
-	if err != nil && !apierrors.IsNotFound(err) && isTransientError(err) {
+	if err := h.labelReported(ctx, r, spec); err != nil {
 		return err
 	}
 	h.forgetRun(r)
