@@ -248,6 +248,7 @@ func (a *Agent) startQueuedJobs(now protocol.Time) (msgs []protocol.Message) {
 			}
 		}
 	}
+	a.fleet.ForgetDisplaced()
 	for _, r := range lost {
 		if i := a.queueIndex(r.job.ID); i >= 0 && a.queue[i].award.Epoch == r.award.Epoch {
 			msgs = append(msgs, a.declineJob(now, r.job.ID, r.award.Epoch, protocol.Reason{Code: protocol.CapacityTaken})...)
@@ -257,9 +258,9 @@ func (a *Agent) startQueuedJobs(now protocol.Time) (msgs []protocol.Message) {
 }
 
 // renewReservation reserves a node anew for a queued job whose reservation is late, or that has none. It
-// returns false if the job is to be given up. A late reservation stays where it is if any other would
-// come too late and the job itself is not too late yet: the run before it overruns, and those who wait
-// behind it hold the node from when its own run was to end.
+// returns false if the job is to be given up. A late reservation stays where it is, and one that was dropped
+// for a late run is put back, if any other would come too late and the job itself is not too late: the run
+// before it overruns, and those who wait behind it hold the node from when its own run was to end.
 func (a *Agent) renewReservation(now protocol.Time, r reservation) bool {
 	_, late := a.fleet.ReservedFrom(r.job.ID)
 	if open, ok := a.firstAllowedStart(now, r); late && ok && !a.isTooLate(r, open, true) {
@@ -270,7 +271,11 @@ func (a *Agent) renewReservation(now protocol.Time, r reservation) bool {
 		}
 	}
 	at, ok := a.reserveNode(now, r)
-	return !a.isTooLate(r, at, ok)
+	if !a.isTooLate(r, at, ok) {
+		return true
+	}
+	a.fleet.CancelReservation(r.job.ID)
+	return a.fleet.PutBack(now, r.job.ID)
 }
 
 // handleStarted records that a job runs, and reports it. If its end is never reported, the agent

@@ -69,9 +69,11 @@ type Fleet struct {
 	openings setOpenings
 	domains  map[levelAbove]*domainIndex // nil: nodes have changed
 
-	starting   protocol.JobID              // a job with a reservation, while it is started: see fillsHole
-	holes      map[protocol.JobID]*holeUse // of gangs with a reservation
-	backfilled protocol.Milli              // share of such holes that others use, as learned: see learnBackfill
+	displaced  map[protocol.JobID]displacedReservation // see PutBack
+	overrun    time.Duration                           // how much later runs may end than a reservation begins, while it is put back
+	starting   protocol.JobID                          // a job with a reservation, while it is started: see fillsHole
+	holes      map[protocol.JobID]*holeUse             // of gangs with a reservation
+	backfilled protocol.Milli                          // share of such holes that others use, as learned: see learnBackfill
 
 	// Below: scratch of one search.
 	skips      skipSets
@@ -153,7 +155,7 @@ func New(cfg Config) (*Fleet, error) {
 	if cfg.ArrivalWindow == 0 {
 		cfg.ArrivalWindow = 1024
 	}
-	f := &Fleet{cfg: cfg, running: make(map[protocol.JobID]*Run), reservedOn: make(map[protocol.JobID]int), setsOn: make(map[protocol.JobID][]int), holes: make(map[protocol.JobID]*holeUse)}
+	f := &Fleet{cfg: cfg, running: make(map[protocol.JobID]*Run), reservedOn: make(map[protocol.JobID]int), setsOn: make(map[protocol.JobID][]int), holes: make(map[protocol.JobID]*holeUse), displaced: make(map[protocol.JobID]displacedReservation)}
 	plain := make([]fgd.Node, len(cfg.Nodes))
 	// Nodes without GPUs form one pool, whatever model they name.
 	for i, n := range cfg.Nodes {

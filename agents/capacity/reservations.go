@@ -215,7 +215,7 @@ func (f *Fleet) fitsAt(now protocol.Time, i int, j *protocol.Job, t protocol.Tim
 	}
 	// Jobs that will have ended by t give back what they hold.
 	for _, r := range n.jobs {
-		if max(r.End, now.Add(time.Second)) > t {
+		if max(r.End, now.Add(time.Second)) > t.Add(f.overrun) {
 			break // sorted by end: so do the rest
 		}
 		cpu += r.placement.Request.CPU
@@ -390,7 +390,9 @@ func (f *Fleet) nodesWithoutRoom(skip fgd.NodeSet, x *nodeIndex, now protocol.Ti
 }
 
 // dropInfeasible cancels reservations on node i that no longer fit, those of jobs with most time
-// first, and never that of job but.
+// first, and never that of job but. One that begins in this second, or is late, fits if it did when it was to
+// begin: the run before it overruns, or the news of its end is on the way. The agent says when that is too late,
+// and whether one that was dropped is put back.
 func (f *Fleet) dropInfeasible(now protocol.Time, i int, but protocol.JobID) {
 	n := &f.nodes[i]
 	f.noteChange(n)
@@ -398,7 +400,7 @@ func (f *Fleet) dropInfeasible(now protocol.Time, i int, but protocol.JobID) {
 		worst := -1
 		for at := range n.reservations {
 			k := &n.reservations[at]
-			if k.job.ID == but || f.hasRoomThroughout(now, i, &k.job, k.from, k.until.Sub(k.from), nil) {
+			if k.job.ID == but || f.hasRoomThroughout(k.beforeItBegins(now), i, &k.job, k.from, k.until.Sub(k.from), nil) {
 				continue
 			}
 			if worst < 0 || k.startDeadline(now) > n.reservations[worst].startDeadline(now) {
@@ -408,8 +410,14 @@ func (f *Fleet) dropInfeasible(now protocol.Time, i int, but protocol.JobID) {
 		if worst < 0 {
 			return
 		}
-		f.CancelReservation(n.reservations[worst].job.ID)
+		f.displace(n.reservations[worst].job.ID)
 	}
+}
+
+// beforeItBegins returns now, or the last instant at which no run that is to end by the beginning of k is expected
+// to last into it: an overdue run is expected to end within a second.
+func (k *reservation) beforeItBegins(now protocol.Time) protocol.Time {
+	return min(now, k.from.Add(-time.Second))
 }
 
 // canServe reports whether an empty n could run j on a model, or on any that j allows.

@@ -43,6 +43,7 @@ type FaultPlan struct {
 	LossRate          int           // of messages
 	DuplicateRate     int           // of messages
 	MaxDelay          time.Duration // the longest normal delay of a message
+	Slow              time.Duration // messages within a site take at least half of that and at most that, others half as long, also after the faults; 0: milliseconds
 	CrashRate         int           // rate of process crashes, of steps
 	Skew              time.Duration // the largest clock error
 	FaultPeriod       time.Duration // duration of faults; afterwards all processes are up

@@ -24,10 +24,11 @@ type simHost struct {
 	down          bool
 	paused        bool
 	partitioned   bool
-	off, cut      bool          // by the outage of the plan, until its end: it is not started, or stays partitioned
-	neverRestarts bool          // whether it never starts again
-	queuedWork    []func()      // actions that wait for the end of a pause
-	alarm         protocol.Time // time of the next scheduled tick
+	off, cut      bool                       // by the outage of the plan, until its end: it is not started, or stays partitioned
+	neverRestarts bool                       // whether it never starts again
+	queuedWork    []func()                   // actions that wait for the end of a pause
+	alarm         protocol.Time              // time of the next scheduled tick
+	lastArrival   map[*simHost]protocol.Time // of its messages, where all are slow
 }
 
 // An eventStore stores events. appendEvents returns false if the events were not stored; the
@@ -240,7 +241,7 @@ func describeMessage(m protocol.Message) string {
 	case protocol.CallForBids:
 		return fmt.Sprintf("round %d, %d jobs", b.Round, len(b.Jobs))
 	case protocol.Defer:
-		return fmt.Sprintf("%s until %s", b.Job, sinceStart(b.Until))
+		return fmt.Sprintf("%s until %s: %s", b.Job, sinceStart(b.Until), b.Why.Code)
 	}
 	return ""
 }

@@ -66,7 +66,7 @@ func (p *faultRun) startParties() error {
 
 // addHost adds a process with a random clock error.
 func (p *faultRun) addHost(name string, who protocol.Party, site string) *simHost {
-	h := &simHost{run: p, name: name, party: who, site: site}
+	h := &simHost{run: p, name: name, party: who, site: site, lastArrival: make(map[*simHost]protocol.Time)}
 	if p.plan.Skew > 0 {
 		h.skew = (time.Duration(p.dice.Int64N(int64(2*p.plan.Skew))) - p.plan.Skew).Truncate(time.Millisecond)
 	}

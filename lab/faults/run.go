@@ -211,6 +211,15 @@ func (p *faultRun) deliverLater(from, to *simHost, m protocol.Message) {
 		return
 	}
 	d := time.Duration(1+p.dice.IntN(20)) * time.Millisecond
+	if p.plan.Slow > 0 { // in order, as a bus promises
+		slow := p.plan.Slow
+		if far {
+			slow /= 2
+		}
+		d = slow/2 + time.Duration(p.dice.Int64N(int64(slow/2)))
+		d = max(d, from.lastArrival[to].Sub(p.now)+time.Millisecond)
+		from.lastArrival[to] = p.now.Add(d)
+	}
 	if p.inFaultPeriod() && p.dice.IntN(4) == 0 {
 		d += time.Duration(p.dice.Int64N(int64(p.plan.MaxDelay)))
 	}
