@@ -34,7 +34,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		{"open to others", swap("127.0.0.1:0", "0.0.0.0:7480"), "add tls: {cert: FILE, key: FILE} and credentials_file", 2},
 		{"open to others in clear", swap("127.0.0.1:0", "0.0.0.0:7480") + "credentials_file: c.json\n", "add tls: {cert: FILE, key: FILE} to the configuration", 2},
 		{"open to others without credentials", swap("127.0.0.1:0", "0.0.0.0:7480") + "tls: {cert: c.pem, key: c.key}\n", "add credentials_file", 2},
-		{"a certificate that is not there", right + "tls: {cert: c.pem, key: c.key}\n", "tls: certificate: open", 2},
+		{"a certificate that is not there", right + "tls: {cert: c.pem, key: c.key}\n", "tls: open", 2},
 		{"half a certificate", right + "tls: {cert: c.pem}\n", "key", 2},
 		{"a provider in clear", right + "oidc: {issuer: 'http://login.example', audience: gridbid, rules: [{value: ops, role: auditor}]}\n", "want https", 2},
 		{"a provider that is not asked yet", right + "oidc: {issuer: 'https://login.example', audience: gridbid, rules: [{value: ops, role: auditor}]}\n", "is right", 0},
