@@ -69,19 +69,21 @@ type Agent struct {
 	planning            protocol.Planning     // of the last valid call
 	sitePrices          protocol.SitePrices   // the last ones
 	strategy            BidStrategy
-	delivery            Delivery                        // of the strategy
-	pricedStarts        []pricedOption                  // scratch of bestOptionPerStart
-	ways                []capacity.RunConfig            // scratch of bidsForJob
-	faults              map[string]int                  // of the strategy, by reason
-	lastCall            protocol.Message                // the last call for bids; its jobs are in calledJobs
-	calledJobs          map[protocol.JobID]protocol.Job // of the last call
-	epochs              map[protocol.JobID]uint64       // highest award seen of each job that is here
-	queue               []reservation                   // accepted jobs that wait for capacity, in the order in which they start
-	pendingAcks         []pendingAck                    // messages to retransmit until they are answered, by due time
-	events              []protocol.Message              // of the latest Step or Tick
-	resizeAt            protocol.Time                   // when resizeRuns looks next; 0: at no time
-	lastAward           protocol.Award                  // used by Restore only: the last one restored
-	lastQueueCheck      protocol.Time                   // when startQueuedJobs last ran
+	delivery            Delivery                         // of the strategy
+	pricedStarts        []pricedOption                   // scratch of bestOptionPerStart
+	ways                []capacity.RunConfig             // scratch of bidsForJob
+	faults              map[string]int                   // of the strategy, by reason
+	lastCall            protocol.Message                 // the last call for bids; its jobs are in calledJobs
+	calledJobs          map[protocol.JobID]protocol.Job  // of the last call
+	epochs              map[protocol.JobID]uint64        // highest award seen of each job that is here
+	queue               []reservation                    // accepted jobs that wait for capacity, in the order in which they start
+	pendingAcks         []pendingAck                     // messages to retransmit until they are answered, by due time
+	ackDue              map[protocol.JobID]protocol.Time // of each of pendingAcks
+	events              []protocol.Message               // of the latest Step or Tick
+	resizeAt            protocol.Time                    // when resizeRuns looks next; 0: at no time
+	ranPausableGang     bool                             // see noteGang
+	lastAward           protocol.Award                   // used by Restore only: the last one restored
+	lastQueueCheck      protocol.Time                    // when startQueuedJobs last ran
 	running             map[protocol.JobID]*activeRun
 	announcedPools      []protocol.Pool                  // as last registered with the market
 	nodeLossUntil       protocol.Time                    // until then nodes that went away may come back
@@ -139,6 +141,7 @@ func New(cfg Config, f *capacity.Fleet, g *forecast.GridState) *Agent {
 		cfg:      cfg, sender: protocol.Sender{Party: protocol.AgentParty(cfg.Site)}, fleet: f, grid: g, jobs: runtimeest.New(runtimeest.Config{}),
 		calledJobs: make(map[protocol.JobID]protocol.Job),
 		epochs:     make(map[protocol.JobID]uint64),
+		ackDue:     make(map[protocol.JobID]protocol.Time),
 		running:    make(map[protocol.JobID]*activeRun),
 		rebidAfter: make(map[protocol.JobID]protocol.Time),
 		services:   make(map[protocol.ServiceID]*heldService), leaveStated: cfg.Terms.Leave,

@@ -56,6 +56,7 @@ func (a *Agent) adoptRunning(now protocol.Time, h protocol.FoundRunning) {
 	}
 	switch {
 	case l == nil:
+		a.noteGang(&h.Launch.Job)
 		a.running[id] = &activeRun{
 			launch: h.Launch, confirmed: true, running: true, epoch: epoch, acceptedEpoch: epoch,
 			started: h.Since, transferCarbon: a.cfg.Network.transferCarbon(h.Launch.Job, a.cfg.Site),

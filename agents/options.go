@@ -26,6 +26,9 @@ type bidPricing struct {
 	called *protocol.Job
 	lent   *lendingPlan // see lendingPlan; nil: not computed yet
 
+	shared []sharedBid   // of the jobs so far, the newest last
+	latest protocol.Time // finish of all options that were priced for a job
+
 	spreads []protocol.Spread     // of the gangs so far
 	holes   []protocol.Hole       // of the gangs so far, for options that start later
 	largest []protocol.LargestSet // of the gangs so far that the site can never hold
@@ -68,7 +71,7 @@ func (p *bidPricing) bidsForJob(j protocol.Job) protocol.JobBids {
 		return protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.PastDeadline, Note: "its input takes over 720h to come"}}
 	}
 	known := len(p.largest)
-	m := p.bidsForSize(j, 0)
+	m := p.bidsForEqual(j)
 	if pods := p.fewerPods(&j, m.Options); pods > 0 {
 		p.largest = p.largest[:known]
 		fewer := p.bidsForSize(j.WithPodCount(pods), len(m.Options))

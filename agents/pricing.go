@@ -41,6 +41,7 @@ func (p *bidPricing) pricingOf(declared *protocol.Job, w capacity.RunConfig, idl
 // placement, if it starts now: a sleeping node wakes first.
 func (c *configPricing) priceStart(start protocol.Time, at *capacity.PlacementQuote) (priced pricedOption) {
 	finish := start.Add(at.WakeTime + c.run)
+	c.latest = max(c.latest, finish)
 	// The market takes the energy of an option as evenly spread from start to finish (decision 0204).
 	mean := c.config.Power * protocol.Milliwatts(c.run/time.Millisecond) / protocol.Milliwatts(max(at.WakeTime+c.run, time.Millisecond)/time.Millisecond)
 	span := c.agent.curve.SpanBetween(start, finish)

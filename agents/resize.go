@@ -24,7 +24,7 @@ const (
 
 // planResizes has resizeRuns look a while after room became free, or a job waits for it.
 func (a *Agent) planResizes(now protocol.Time) {
-	if a.resizeAt == 0 && a.delivery.AsOffered {
+	if a.resizeAt == 0 && a.delivery.AsOffered && a.ranPausableGang {
 		for _, id := range slices.Sorted(maps.Keys(a.running)) {
 			if a.running[id].mayMove() {
 				a.resizeAt = now.Add(resizeDelay)
@@ -32,6 +32,12 @@ func (a *Agent) planResizes(now protocol.Time) {
 			}
 		}
 	}
+}
+
+// noteGang notes that a job runs which may be paused and may have several pods: without any, planResizes looks at
+// no run.
+func (a *Agent) noteGang(j *protocol.Job) {
+	a.ranPausableGang = a.ranPausableGang || j.IsGang() && j.Pause > 0
 }
 
 // mayMove reports whether a run is one of a gang that can be paused at a checkpoint, to go on elsewhere or with

@@ -44,6 +44,23 @@ func (a *Agent) scheduleResend(at protocol.Time, o pendingAck) {
 func (a *Agent) insertPendingAck(o pendingAck) {
 	i, _ := slices.BinarySearchFunc(a.pendingAcks, o, compareByDue)
 	a.pendingAcks = slices.Insert(a.pendingAcks, i, o)
+	a.ackDue[o.job] = o.due
+}
+
+// removePendingAck removes the ith of pendingAcks.
+func (a *Agent) removePendingAck(i int) {
+	delete(a.ackDue, a.pendingAcks[i].job)
+	a.pendingAcks = slices.Delete(a.pendingAcks, i, i+1)
+}
+
+// pendingAckIndex returns where the pending message of a job stands, or -1.
+func (a *Agent) pendingAckIndex(id protocol.JobID) int {
+	if due, ok := a.ackDue[id]; ok {
+		if i, found := slices.BinarySearchFunc(a.pendingAcks, pendingAck{due: due, job: id}, compareByDue); found {
+			return i
+		}
+	}
+	return -1
 }
 
 // compareByDue orders pending messages by due time, then job.
@@ -56,7 +73,7 @@ func compareByDue(x, y pendingAck) int {
 func (a *Agent) clampFutureRetries(now protocol.Time) {
 	for i := range a.pendingAcks {
 		if o := &a.pendingAcks[i]; o.due > now.Add(maxRetryDelay) {
-			o.due = now
+			o.due, a.ackDue[o.job] = now, now
 		}
 	}
 	slices.SortFunc(a.pendingAcks, compareByDue)
@@ -64,12 +81,14 @@ func (a *Agent) clampFutureRetries(now protocol.Time) {
 
 // dropPendingAck stops the retransmission of a job's message.
 func (a *Agent) dropPendingAck(id protocol.JobID) {
-	a.pendingAcks = slices.DeleteFunc(a.pendingAcks, func(o pendingAck) bool { return o.job == id })
+	if i := a.pendingAckIndex(id); i >= 0 {
+		a.removePendingAck(i)
+	}
 }
 
 // pendingAckOf returns the pending message of a job, or nil.
 func (a *Agent) pendingAckOf(id protocol.JobID) *pendingAck {
-	if i := slices.IndexFunc(a.pendingAcks, func(o pendingAck) bool { return o.job == id }); i >= 0 {
+	if i := a.pendingAckIndex(id); i >= 0 {
 		return &a.pendingAcks[i]
 	}
 	return nil
@@ -93,7 +112,7 @@ func (a *Agent) retransmitDue(now protocol.Time) (msgs []protocol.Message) {
 			i++
 			continue
 		}
-		a.pendingAcks = slices.Delete(a.pendingAcks, i, i+1)
+		a.removePendingAck(i)
 		_, accept := o.body.(protocol.Accept)
 		if l := a.running[o.job]; accept && now > o.leaseEnd && (l == nil || !l.confirmed) && !a.own[o.job].isUnsettled() {
 			msgs = append(msgs, a.declineJob(now, o.job, o.epoch, protocol.Reason{Code: protocol.Unconfirmed})...)

@@ -205,6 +205,7 @@ func (a *Agent) placeJob(now protocol.Time, r reservation) bool {
 	if len(places) > 0 {
 		node, devices = places[0].Node, places[0].Devices
 	}
+	a.noteGang(&job)
 	a.running[job.ID] = &activeRun{
 		launch: protocol.Launch{
 			Job: job, Epoch: w.Epoch, Node: node, Devices: devices, Model: run.RunConfig.Model,
