@@ -256,7 +256,7 @@ func (f *Fleet) packAt(now protocol.Time, j *protocol.Job, model string, t proto
 		}
 		x := candidate{node: i, ready: now}
 		for c := range j.Pods {
-			if f.podsWhenEmpty(i, j, c, model) > 0 {
+			if !f.isTooFull(now, i, &j.Pods[c], t) && f.podsWhenEmpty(i, j, c, model) > 0 {
 				x.pods = max(x.pods, f.podsThroughout(now, i, j, c, t, run, counts))
 			}
 		}
@@ -277,7 +277,7 @@ func (f *Fleet) packAt(now protocol.Time, j *protocol.Job, model string, t proto
 		job: j, fleet: f, most: func(i, c int) int { return f.podsWhenEmpty(i, j, c, model) },
 		fits: func(i int, x *protocol.Job) bool { return f.hasRoomThroughout(now, i, x, t, run, counts) },
 	}
-	pods := make(map[int]int64, len(all))
+	pods := make([]int64, len(f.nodes))
 	for _, x := range all {
 		pods[x.node] = int64(x.pods)
 	}
@@ -298,6 +298,14 @@ func (f *Fleet) packAt(now protocol.Time, j *protocol.Job, model string, t proto
 		return false
 	})
 	return parts, most, ok
+}
+
+// isTooFull reports whether node i has too few GPUs free for a pod of a component at t, by what is free now: no
+// run there ends by then. It spares a look at the node's calendar.
+func (f *Fleet) isTooFull(now protocol.Time, i int, c *protocol.Component, t protocol.Time) bool {
+	jobs := f.nodes[i].jobs
+	return c.GPUs > 0 && len(jobs) > 0 && jobs[0].End > max(t, now.Add(time.Second)) &&
+		f.cluster.FreeMilli(i) < int64(c.GPUs)*int64(c.Share)
 }
 
 // earliestGang is earliestStartAndNode for a gang, with the filter of the reservations that counted.

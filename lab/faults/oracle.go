@@ -225,16 +225,28 @@ func (o *faultOracle) checkNodeCapacity(runs map[protocol.JobID]protocol.Launch)
 	}
 }
 
-// checkDomain checks that a gang that requires one domain of a level runs in one.
+// checkDomain checks that a gang that requires one domain of a level runs in one, and that each of its groups of
+// pods is whole in a domain of its level.
 func (o *faultOracle) checkDomain(id protocol.JobID, l *protocol.Launch) {
-	in := ""
-	for i, p := range l.PlacesOf() {
-		domain, _ := protocol.DomainOf(p.Node, o.has[p.Node].Topology, rackLevel)
-		if i > 0 && o.jobs[id].job.RequiredTopology != "" && domain != in {
-			o.run.reportViolation("%s requires one %s, and runs in %s and %s", id, rackLevel, in, domain)
-			return
+	j := &o.jobs[id].job
+	podsIn := func(level string) map[string]int {
+		pods := make(map[string]int)
+		for _, p := range l.PlacesOf() {
+			domain, _ := protocol.DomainOf(p.Node, o.has[p.Node].Topology, level)
+			pods[domain] += max(p.Pods, 1)
 		}
-		in = domain
+		return pods
+	}
+	if level := j.RequiredTopology; level != "" && len(podsIn(level)) > 1 {
+		o.run.reportViolation("%s requires one %s, and runs in several", id, level)
+	}
+	for _, g := range j.Groups {
+		for _, n := range podsIn(g.Level) {
+			if n%g.Pods != 0 {
+				o.run.reportViolation("%s has groups of %d pods in a %s, and runs with %d in one", id, g.Pods, g.Level, n)
+				return
+			}
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ func (p *faultRun) startParties() error {
 	for i := range p.plan.Sites {
 		size := 1 + p.dice.IntN(2)
 		if p.plan.Gangs > 0 && p.plan.Preempting == 0 {
-			size *= 2 // two racks, perhaps
+			size *= 2 // two zones, perhaps
 		}
 		if err := p.addSite(fmt.Sprintf("site-%c", 'a'+i), size); err != nil {
 			return err
@@ -99,12 +99,7 @@ func (p *faultRun) drawJobs() (out []protocol.Job) {
 			} else if p.dice.IntN(2) == 0 && p.plan.Preempting == 0 {
 				j.MinPods = 1 + p.dice.IntN(j.PodCount())
 			}
-			switch p.dice.IntN(4) {
-			case 0:
-				j.RequiredTopology = rackLevel
-			case 1:
-				j.PreferredTopology = rackLevel
-			}
+			p.drawTopology(i, &j)
 		}
 		if p.plan.Preempting > 0 {
 			if j.Run = time.Duration(8+p.dice.IntN(20)) * time.Minute; p.dice.IntN(1000) < p.plan.Preempting {
@@ -139,8 +134,30 @@ func (p *faultRun) siteTerms(site string, starts uint32) (t terms.Terms) {
 	return t
 }
 
-// rackLevel is the level at which gangs may require one domain: two nodes of a site.
-const rackLevel = "rack"
+// Levels of the topology: zones of two racks, and racks of one node, with two GPUs where gangs are drawn.
+const (
+	zoneLevel = "zone"
+	rackLevel = "rack"
+)
+
+// drawTopology gives the i-th job, a gang, a wish for one domain of a level, or has its pods go in groups: of two
+// in a rack, of which two are in a zone.
+func (p *faultRun) drawTopology(i int, j *protocol.Job) {
+	level := zoneLevel
+	if i%4 == 1 && j.TotalGPUMilli() <= 2000 {
+		level = rackLevel
+	}
+	switch p.dice.IntN(4) {
+	case 0:
+		j.RequiredTopology = level
+	case 1:
+		j.PreferredTopology = level
+	case 2:
+		if j.PodCount() == 4 && !j.IsElastic() && j.MinPods == 0 {
+			j.Groups = []protocol.PodGroup{{Level: zoneLevel, Pods: 4}, {Level: rackLevel, Pods: 2}}
+		}
+	}
+}
 
 // addSite creates a site: an agent, and an executor with a cluster.
 func (p *faultRun) addSite(site string, size int) error {
@@ -152,7 +169,7 @@ func (p *faultRun) addSite(site string, size int) error {
 	for i := range size {
 		nodes = append(nodes, capacity.Node{
 			Node: fgd.Node{Name: fmt.Sprintf("%s-%d", site, i+1), CPU: int64(4000 * gpus), Memory: 64 << 10, GPUs: gpus, Model: "V100"}, Host: power.DefaultHost(gpus),
-			Topology: []protocol.Label{{Key: rackLevel, Value: fmt.Sprintf("r%d", i/2)}},
+			Topology: []protocol.Label{{Key: zoneLevel, Value: fmt.Sprintf("z%d", i/2)}, {Key: rackLevel, Value: fmt.Sprintf("r%d", i%2)}},
 		})
 	}
 	p.oracle.addNodes(site, nodes)
