@@ -94,6 +94,9 @@ func (r Rule) IsActiveAt(at Time) bool {
 	return true
 }
 
+// HiddenOperator stands for the names of operators in a tenant's part of a record.
+const HiddenOperator = "an operator"
+
 // A Quota is a node of the quota tree: see protocol/quota. Amounts are thousandths of a GPU of any
 // model.
 type Quota struct {

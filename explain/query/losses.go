@@ -129,7 +129,7 @@ func (l *Dataset) answerPriority(q ask.Query) (r Result) {
 	limit := func(what string, v int) Part {
 		return formattedFigure{valueOf("market", what, v), func(v int64) string { return fmt.Sprintf("%d,%03d", v/1000, v%1000) }}
 	}
-	r.addSentence("A priority is a number that a job says, from %s to %s; %s is the default. Within a round, jobs of a higher priority choose first. It is no term of cost, it takes nothing from a job that runs, and there are no classes and no factors beside it.",
+	r.addSentence("A priority is a number that a job says, from %s to %s; %s is the default. Within a round, jobs of a higher priority choose first. It is no term of cost. Where the policy has priority classes a job takes its priority from one, and may have jobs of a lower one stopped.",
 		limit("lowest-priority", -mostPriority), limit("highest-priority", mostPriority), valueOf("market", "default-priority", 0))
 	if rec, asked := l.jobAskedAbout(q); asked {
 		r.citeDecision(l.caseOf(q).decision)

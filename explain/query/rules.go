@@ -106,7 +106,9 @@ func (x quotedText) renderText() string { return strconv.Quote(format.CleanText(
 // describeRulesInForce lists the operators' rules that are in force at the end, and those that are over.
 func (r *Result) describeRulesInForce(l *Dataset) {
 	version, here, over := l.rulesAtEnd()
-	if len(here) == 0 {
+	if l.policyAt(1<<62).By == protocol.HiddenOperator {
+		r.addSentence("Rules of operators are not in a tenant's part of the record.")
+	} else if len(here) == 0 {
 		r.addSentence("No rules of operators are in force.")
 	} else {
 		r.addSentence("Rules of operators, version %s:", valueOf("run", "policy-version", version))
@@ -138,8 +140,6 @@ func (l *Dataset) answerRuleByID(ask.Query) (r Result) {
 	r.describeRulesInForce(l)
 	return r
 }
-
-func (l *Dataset) answerQuotas(ask.Query) (r Result) { r.describeRulesInForce(l); return r }
 
 // A quotaText is the quota tree as a sentence.
 type quotaText []protocol.Quota

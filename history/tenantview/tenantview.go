@@ -24,6 +24,7 @@ type View struct {
 	submitted   map[protocol.JobID][]protocol.Message // that the coordinator has not answered yet, oldest first
 	rounds      map[uint64]bool                       // that called an own job
 	incarnation uint64
+	policy      bool // was shown
 }
 
 // New returns the view of the tenants that has names.
@@ -67,12 +68,34 @@ func (v *View) Show(m protocol.Message) (out []protocol.Message) {
 			return []protocol.Message{m}
 		}
 	case protocol.DecommissionSite:
-		m.Body = protocol.DecommissionSite{Site: b.Site, By: "an operator", End: b.End}
+		m.Body = protocol.DecommissionSite{Site: b.Site, By: protocol.HiddenOperator, End: b.End}
 		return []protocol.Message{m}
+	case protocol.Policy:
+		return v.showPolicy(m, b)
 	default:
 		return v.showOwn(m)
 	}
 	return out
+}
+
+// showPolicy returns the priority classes and the tenants' own quotas of a policy that came into force, and
+// nothing else of it.
+func (v *View) showPolicy(m protocol.Message, b protocol.Policy) []protocol.Message {
+	own := protocol.Policy{Version: b.Version, By: protocol.HiddenOperator, Classes: b.Classes}
+	for _, q := range b.Quotas {
+		if !v.has(q.Name) {
+			continue
+		}
+		if !v.has(q.Parent) {
+			q.Parent = ""
+		}
+		own.Quotas = append(own.Quotas, q)
+	}
+	if m.From != protocol.Coordinator || len(own.Quotas)+len(own.Classes) == 0 && !v.policy {
+		return nil
+	}
+	v.policy, m.Body = true, own
+	return []protocol.Message{m}
 }
 
 // answered notes what became of a submission, and returns it if the coordinator took it from one of

@@ -2,6 +2,7 @@ package tenantview_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -210,5 +211,28 @@ func TestATenantSeesThePartsOfItsJob(t *testing.T) {
 		if got := tenantview.Of(s.all, func(t string) bool { return t == "hostile" }); len(got) > 0 {
 			t.Errorf("%s: hostile is shown %+v", name, got)
 		}
+	}
+}
+
+// A tenant reads its own quotas and the priority classes of a policy, and nothing else of it; also that they are
+// gone.
+func TestATenantReadsItsOwnQuotas(t *testing.T) {
+	market, desk := protocol.Sender{Party: protocol.Coordinator}, protocol.Sender{Party: protocol.OperatorAPI}
+	policy := protocol.Policy{Version: 3, By: "ada", Second: "bob", Sentence: "team-b is late", Rules: []protocol.Rule{{ID: "R1"}}, Classes: []protocol.PriorityClass{{Name: "urgent", Value: 100}},
+		Quotas: []protocol.Quota{{Name: "org", Max: 9000}, {Name: "team-a", Parent: "org", Min: 4000}, {Name: "team-b", Parent: "org", Min: 2000}}}
+	none := protocol.Policy{Version: 4, By: "ada"}
+	v := tenantview.New(func(tenant string) bool { return tenant == "team-a" })
+	if out := v.Show(market.NewMessage(1, "", none)); len(out) > 0 {
+		t.Errorf("a policy without quotas is shown: %+v", out)
+	}
+	if out := v.Show(desk.NewMessage(1, protocol.Coordinator, policy)); len(out) > 0 {
+		t.Errorf("a request is shown: %+v", out)
+	}
+	want := protocol.Policy{Version: 3, By: protocol.HiddenOperator, Classes: policy.Classes, Quotas: []protocol.Quota{{Name: "team-a", Min: 4000}}}
+	if out := v.Show(market.NewMessage(2, "", policy)); len(out) != 1 || !reflect.DeepEqual(out[0].Body, protocol.Body(want)) {
+		t.Errorf("shown is %+v; want %+v", out, want)
+	}
+	if out := v.Show(market.NewMessage(3, "", none)); len(out) != 1 || len(out[0].Body.(protocol.Policy).Quotas) > 0 {
+		t.Errorf("that its quotas are gone is shown as %+v", out)
 	}
 }
