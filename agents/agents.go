@@ -68,6 +68,7 @@ type Agent struct {
 	lastCallAt          protocol.Time         // when the last call came
 	planning            protocol.Planning     // of the last valid call
 	sitePrices          protocol.SitePrices   // the last ones
+	roomPrices          shadowPrices          // of the last call: what GPUs here are worth to jobs
 	strategy            BidStrategy
 	delivery            Delivery                         // of the strategy
 	pricedStarts        []pricedOption                   // scratch of bestOptionPerStart
@@ -264,7 +265,9 @@ func (a *Agent) handleMessage(now protocol.Time, m protocol.Message) []protocol.
 			a.sitePrices = b
 		case protocol.CallForBids:
 			a.lastCall = m
-			return a.answerCall(now, a.withSitePrices(b, b.Round))
+			b = a.withSitePrices(b, b.Round)
+			a.roomPrices = newShadowPrices(b.ShadowPrices, a.cfg.Site)
+			return a.answerCall(now, b)
 		case protocol.QuoteRequest:
 			return a.answerQuoteRequest(now, a.withSitePrices(b.Call, 0))
 		case protocol.Award:

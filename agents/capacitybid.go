@@ -29,7 +29,7 @@ func (a *Agent) bidForService(now protocol.Time, s *protocol.Service, w protocol
 		b.Held = h.status()
 		b.Held.Service = ""
 		for _, r := range h.replicas {
-			b.HeldCost += price.hourly(r.Power) / protocol.Microdollars(len(h.replicas))
+			b.HeldCost += (price.hourly(r.Power) + price.ofRoom(s, r.Model)) / protocol.Microdollars(len(h.replicas))
 		}
 	}
 	b.Why = a.refusesService(s)
@@ -43,7 +43,7 @@ func (a *Agent) bidForService(now protocol.Time, s *protocol.Service, w protocol
 	j.ID = protocol.ReplicaName(s.ID, 0)
 	for _, q := range a.fleet.QuoteReplicas(now, j, protocol.MaxReplicas) {
 		b.Available++
-		cost := price.hourly(s.PowerOn(q.Model, q.Power) + q.WakesDrawn)
+		cost := price.hourly(s.PowerOn(q.Model, q.Power)+q.WakesDrawn) + price.ofRoom(s, q.Model)
 		if n := len(b.Steps); n > 0 && b.Steps[n-1].Cost == cost {
 			b.Steps[n-1].Count++
 		} else {
@@ -73,5 +73,13 @@ func (p *replicaPricing) hourly(power protocol.Milliwatts) protocol.Microdollars
 	_, carbon, money := p.agent.curve.CostBetween(p.from, p.until, power)
 	hours := max(p.until.Sub(p.from)/time.Millisecond, 1)
 	cost := float64(money+p.weights.CarbonCost(carbon)) * float64(time.Hour/time.Millisecond) / float64(hours)
-	return protocol.Microdollars(min(max(cost, -float64(protocol.MaxMoney)), float64(protocol.MaxMoney)))
+	const most = float64(protocol.MaxMoney) / 2
+	return protocol.Microdollars(min(max(cost, -most), most))
+}
+
+// ofRoom returns what the GPUs of a replica are worth to jobs in an hour, by the shadow prices of the last
+// call: without it services would take the cheap GPUs that jobs save more by.
+func (p *replicaPricing) ofRoom(s *protocol.Service, model string) protocol.Microdollars {
+	each := p.agent.roomPrices.meanPrice(model, p.from, p.until)
+	return min(each*protocol.Microdollars(s.GPUs)*protocol.Microdollars(s.Share)/1000, protocol.MaxMoney/2)
 }

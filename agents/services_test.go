@@ -210,3 +210,40 @@ func TestCapacityBids(t *testing.T) {
 		t.Errorf("a site that runs no services bids %+v", b)
 	}
 }
+
+// What jobs would save by a GPU is part of what a replica costs there, held or not, for as long as the price
+// was announced; a service of half a GPU pays half.
+func TestReplicasPayWhatTheirGPUsAreWorthToJobs(t *testing.T) {
+	feed := protocol.Sender{Party: protocol.SignalParty("oslo")}
+	s := newServiceSite(t, Config{})
+	s.hear(&s.coordinator, llm(1, 1))
+	half := llm(1, 1).Service
+	half.ID, half.Share = "half", 500
+	costs := func(x protocol.Service) (free, held protocol.Microdollars) {
+		s.hear(&s.coordinator, protocol.CallForCapacity{Round: 7, Services: []protocol.Service{x}})
+		b := s.said[0].Body.(protocol.CapacityBid).Services[0]
+		return b.Steps[0].Cost, b.HeldCost
+	}
+	for what, v := range map[protocol.Quantity]int64{protocol.GridPrice: 55_000, protocol.GridCarbon: 28_000, protocol.GridPUE: 1100} {
+		s.hear(&feed, protocol.Signal{What: what, Points: []protocol.Point{{At: s.now.Floor(time.Hour), Value: v}}})
+	}
+	x := llm(1, 1).Service
+	free, held := costs(x)
+	ofHalf, _ := costs(half)
+	values := make([]protocol.Microdollars, 48)
+	for i := range values {
+		values[i] = 30_000
+	}
+	price := protocol.ShadowPrice{Site: "oslo", Model: "V100", From: s.now, Slot: 15 * time.Minute, Values: values}
+	s.hear(&s.coordinator, protocol.CallForBids{Round: 1, ShadowPrices: []protocol.ShadowPrice{price}})
+	if got, gotHeld := costs(x); got != free+30_000 || gotHeld != held+30_000 {
+		t.Errorf("at $0.03 a GPU-hour a replica costs %d and a held one %d; before it was %d and %d", got, gotHeld, free, held)
+	}
+	if got, _ := costs(half); got != ofHalf+15_000 {
+		t.Errorf("half a GPU costs %d; before it was %d", got, ofHalf)
+	}
+	s.hear(&s.coordinator, protocol.CallForBids{Round: 2})
+	if got, _ := costs(x); got != free {
+		t.Errorf("without a price a replica costs %d; want %d", got, free)
+	}
+}

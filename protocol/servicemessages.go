@@ -55,7 +55,7 @@ type (
 	// A CostStep is replicas that cost the same.
 	CostStep struct {
 		Count int          `msgpack:"n"`
-		Cost  Microdollars `msgpack:"c"` // of one replica for an hour: energy and carbon at their prices, with the idle draw of a node that it wakes
+		Cost  Microdollars `msgpack:"c"` // of one replica for an hour: energy and carbon at their prices, with the idle draw of a node that it wakes, and what its GPUs are worth to jobs
 	}
 
 	// ServiceDivision is the coordinator's decision how a service is divided. It is broadcast.
