@@ -31,6 +31,7 @@ type Config struct {
 	Strategy BidStrategy // default DefaultStrategy()
 	Network  Network     // default DefaultNetwork
 	Terms    terms.Terms // of the site; the zero value has none
+	Location protocol.Location
 	// Services says that the site's executor runs replicas of services: without it the agent holds none.
 	Services bool
 }

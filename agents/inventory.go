@@ -101,7 +101,7 @@ func (a *Agent) othersReleasedCapacity(nodes []protocol.Node) (less bool) {
 // registerSite introduces the site to the market, until the market acknowledges.
 func (a *Agent) registerSite(now protocol.Time) []protocol.Message {
 	a.registered, a.lackedCapacity, a.announcedPools = true, false, a.fleet.PoolTotals()
-	h := protocol.RegisterSite{Site: a.cfg.Site, Pools: a.announcedPools}
+	h := protocol.RegisterSite{Site: a.cfg.Site, Pools: a.announcedPools, Location: a.cfg.Location}
 	return []protocol.Message{a.sendReliably(now, pendingAck{to: protocol.Coordinator, body: h})}
 }
 

@@ -265,8 +265,9 @@ type (
 type (
 	// RegisterSite registers a site and its capacity.
 	RegisterSite struct {
-		Site  string `msgpack:"s"`
-		Pools []Pool `msgpack:"p"`
+		Site     string   `msgpack:"s"`
+		Pools    []Pool   `msgpack:"p"`
+		Location Location `msgpack:"l,omitempty"`
 	}
 
 	// Inventory reports all nodes of a site whenever they change. The first one of an

@@ -161,6 +161,13 @@ var grown = []struct {
 	file string
 	sent Message
 }{
+	{"service-spread", func() Message {
+		s := aService
+		s.Affinity, s.AntiAffinity = "chat", "spare"
+		s.Division.MinRegions, s.Division.MaxRegions, s.Division.MinProviders, s.Division.MaxProviders = 1, 2, 1, 3
+		return sent(SubmitService{Service: s})
+	}()},
+	{"hello-location", sent(RegisterSite{Site: "oslo", Pools: []Pool{{Model: "V100", GPUs: 32}}, Location: Location{Region: "eu-north", Provider: "own"}})},
 	{"accept-signed", func() Message {
 		m := sent(Accept{Job: "philly-17", Epoch: 3, Start: noon.Add(time.Hour)})
 		digest, _ := m.Digest()

@@ -45,7 +45,7 @@ func (m Message) IsPlausible() bool {
 	case CallForBids, SitePrices, Award, Defer, Reject, Settlement, Confirm, JobStatus, JudgeRequest, PartsDecided, Preempt, CallForCapacity, ServiceDivision, AssignReplicas:
 		return m.From == Coordinator
 	case RegisterSite:
-		return b.Site != "" && m.From == AgentParty(b.Site)
+		return b.Site != "" && m.From == AgentParty(b.Site) && !nameTooLong(b.Location.Region) && !nameTooLong(b.Location.Provider)
 	case QuoteRequest:
 		return m.From == Coordinator || m.From == OperatorAPI
 	case Bids, Quote, Accept, Decline:

@@ -31,6 +31,11 @@ type Service struct {
 	Models    []string `msgpack:"md,omitempty"` // acceptable GPU models; empty: any
 	Sites     []string `msgpack:"st,omitempty"` // that may run it; empty: any
 
+	// Groups of services of one tenant, by name. Replicas start only at sites where another service of
+	// Affinity is, unless none is anywhere, and at none where another service of AntiAffinity is.
+	Affinity     string `msgpack:"af,omitempty"`
+	AntiAffinity string `msgpack:"aa,omitempty"`
+
 	Variants []Variant    `msgpack:"vr,omitempty"` // how a replica does on GPU models
 	Division Division     `msgpack:"dv,omitempty"`
 	Move     MoveSettings `msgpack:"mv,omitempty"`
@@ -47,7 +52,22 @@ type Division struct {
 	MinPerSite int          `msgpack:"n,omitempty"`  // each site that may run it holds at least so many, if it has room
 	MinSites   int          `msgpack:"ns,omitempty"` // it is at this many sites at least, if as many have room
 	MaxSites   int          `msgpack:"xs,omitempty"` // and at this many at most; 0: no bound
+
+	// The same of regions and of providers, by what sites say of themselves.
+	MinRegions   int `msgpack:"nr,omitempty"`
+	MaxRegions   int `msgpack:"xr,omitempty"`
+	MinProviders int `msgpack:"np,omitempty"`
+	MaxProviders int `msgpack:"xp,omitempty"`
 }
+
+// A Location says where a site is, and whose it is; empty: not said.
+type Location struct {
+	Region   string `msgpack:"r,omitempty" json:",omitempty"`
+	Provider string `msgpack:"p,omitempty" json:",omitempty"`
+}
+
+// IsZero reports whether l says nothing; encoders leave it out by this.
+func (l Location) IsZero() bool { return l == (Location{}) }
 
 // A DivisionRule is how replicas are divided among sites that are equal before the tiers.
 type DivisionRule string
@@ -91,7 +111,12 @@ const DefaultMoveHorizon = 6 * time.Hour
 
 // IsZero reports whether d is the default, by cost; encoders leave it out by this.
 func (d Division) IsZero() bool {
-	return d.Rule == "" && len(d.Tiers) == 0 && !d.Exclusive && len(d.Weights) == 0 && d.MinPerSite == 0 && d.MinSites == 0 && d.MaxSites == 0
+	return d.Rule == "" && len(d.Tiers) == 0 && !d.Exclusive && len(d.Weights) == 0 && d.MinPerSite == 0 && d.spread() == [6]int{}
+}
+
+// spread returns the bounds of sites, regions and providers: the least and the most of each.
+func (d Division) spread() [6]int {
+	return [6]int{d.MinSites, d.MaxSites, d.MinRegions, d.MaxRegions, d.MinProviders, d.MaxProviders}
 }
 
 // IsZero reports whether m says nothing; encoders leave it out by this.
@@ -142,6 +167,10 @@ func (s *Service) InvalidReason() string {
 		return "replicas: outside of min and max"
 	case s.Move.Cost < 0 || s.Move.Cost > MaxMoney || s.Move.Horizon < 0 || s.Move.Horizon > MaxRun:
 		return "move: a negative or absurd cost or horizon"
+	case nameTooLong(s.Affinity) || nameTooLong(s.AntiAffinity):
+		return "affinity or anti_affinity: a name longer than 128 bytes"
+	case s.Affinity != "" && s.Affinity == s.AntiAffinity:
+		return "affinity and anti_affinity: the same group, so it could be nowhere: name two groups, or one of them"
 	}
 	if why := s.invalidVariants(); why != "" {
 		return why
@@ -154,8 +183,6 @@ func (d *Division) invalidReason(sites []string) string {
 	switch {
 	case d.Rule != DivideByCost && d.Rule != DivideByCapacity && d.Rule != DivideByWeights && d.Rule != DivideAmongFewest:
 		return "division: want cost, dynamic, aggregated or static"
-	case d.MinSites < 0 || d.MaxSites < 0 || d.MinSites > maxServiceWeights || d.MaxSites > 0 && d.MinSites > d.MaxSites:
-		return "min_sites or max_sites: want 0..1024, and min at most max"
 	case d.MinPerSite < 0 || d.MinPerSite > MaxReplicas:
 		return "minPerSite: want 0..10000"
 	case len(d.Tiers) > maxServiceTiers || len(d.Weights) > maxServiceWeights:
@@ -166,6 +193,17 @@ func (d *Division) invalidReason(sites []string) string {
 		return "exclusive: name the groups as tiers"
 	case d.Rule != DivideByWeights && len(d.Weights) > 0:
 		return "weights: only rule static has them"
+	}
+	for i, of := range []string{"sites", "regions", "providers"} {
+		if low, most := d.spread()[2*i], d.spread()[2*i+1]; low < 0 || most < 0 || low > maxServiceWeights || most > maxServiceWeights || most > 0 && low > most {
+			return fmt.Sprintf("min_%s or max_%s: want 0..1024, and min at most max", of, of)
+		}
+	}
+	switch {
+	case len(sites) > 0 && d.MinSites > len(sites):
+		return fmt.Sprintf("min_sites: is %d, and it may run at %d sites: name more, or ask for fewer", d.MinSites, len(sites))
+	case d.MaxSites > 0 && max(d.MinRegions, d.MinProviders) > d.MaxSites:
+		return "max_sites: fewer than the regions or providers that it asks for: each takes a site at least"
 	}
 	allowed := make(map[string]bool, len(sites))
 	for _, name := range sites {
@@ -181,7 +219,7 @@ func (d *Division) invalidReason(sites []string) string {
 			}
 		}
 	}
-	seen := make(map[string]bool, len(d.Weights))
+	seen, matched := make(map[string]bool, len(d.Weights)), len(d.Weights) == 0 || len(sites) == 0
 	for _, w := range d.Weights {
 		switch {
 		case w.Site == "" || nameTooLong(w.Site) || seen[w.Site]:
@@ -189,7 +227,10 @@ func (d *Division) invalidReason(sites []string) string {
 		case w.Weight < 0 || w.Weight > maxWeight:
 			return "weights: want 0..1000000"
 		}
-		seen[w.Site] = true
+		seen[w.Site], matched = true, matched || allowed[w.Site]
+	}
+	if !matched {
+		return "weights: name none of the sites that it may run at"
 	}
 	return ""
 }

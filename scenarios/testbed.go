@@ -135,7 +135,7 @@ func (st *Testbed) addSite(site spec.Site, strategy agents.BidStrategy, body cap
 		p.Executor.SetRunTime(realRunTime(site.Name, st.runTimes))
 	}
 	st.fleets, st.executors = append(st.fleets, p.Fleet), append(st.executors, p.Executor)
-	var agent bus.Machine = agents.New(agents.Config{Site: site.Name, Strategy: strategy, Terms: site.Terms, Services: true}, p.Fleet, p.Grid)
+	var agent bus.Machine = agents.New(agents.Config{Site: site.Name, Strategy: strategy, Terms: site.Terms, Location: site.Location, Services: true}, p.Fleet, p.Grid)
 	if !site.Bids.IsHonest() {
 		agent = misreportingAgent{agent, site.Bids}
 	}

@@ -38,6 +38,9 @@ type Config struct {
 	Grid            *Grid       `yaml:"grid"`
 	Terms           terms.File  `yaml:"terms"`
 
+	// Location is what the site says of itself: a service may be spread by it.
+	Location protocol.Location `yaml:"location"`
+
 	page      *yamlschema.Page
 	siteTerms terms.Terms
 }

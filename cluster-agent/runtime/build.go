@@ -31,7 +31,8 @@ type SiteConfig struct {
 	// empty. Bids then include what keeping a node awake costs. Nodes say so by their Host.
 	NodesSleep bool
 	// Terms are those on which the site runs jobs of others; the zero value has none.
-	Terms terms.Terms
+	Terms    terms.Terms
+	Location protocol.Location // that it says of itself
 	// Services says that the executor runs replicas of services.
 	Services bool
 }
@@ -60,7 +61,7 @@ func BuildSite(cfg SiteConfig, executor, signals LocalParty) (Config, error) {
 	}
 	out := Config{
 		Site: cfg.Site, DataDir: cfg.Folder, Log: slog.New(slog.DiscardHandler),
-		Agent:       agents.New(agents.Config{Site: cfg.Site, Strategy: agents.DefaultStrategy(), Terms: cfg.Terms, Services: cfg.Services}, nodes, forecast.New(cfg.Forecast)),
+		Agent:       agents.New(agents.Config{Site: cfg.Site, Strategy: agents.DefaultStrategy(), Terms: cfg.Terms, Location: cfg.Location, Services: cfg.Services}, nodes, forecast.New(cfg.Forecast)),
 		SideParties: make(map[protocol.Party]Restartable),
 		More:        make(map[protocol.Party]func(context.Context, bus.Bus, uint32) error),
 	}

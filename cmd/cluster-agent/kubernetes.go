@@ -31,7 +31,7 @@ func buildSite(c program.Config, log *slog.Logger, feed *signals.Poller) (runtim
 		return buildHub(c, log)
 	}
 	x := kubesite.Config{
-		SiteConfig: runtime.SiteConfig{Site: c.Site, Folder: c.Folder, Forecast: c.Grid.ForecastConfig(), NodesSleep: c.Grid.NodesSleep, Terms: c.SiteTerms()},
+		SiteConfig: runtime.SiteConfig{Site: c.Site, Folder: c.Folder, Forecast: c.Grid.ForecastConfig(), NodesSleep: c.Grid.NodesSleep, Terms: c.SiteTerms(), Location: c.Location},
 		Kubeconfig: k.Kubeconfig,
 		Executor: executor.Config{
 			Namespaces: k.Namespaces, Sharing: kube.GPUSharing(k.Sharing), Nodes: kube.NodeSelection(k.Nodes), Driver: k.Driver, Class: k.Class, Models: k.Models, Log: log,

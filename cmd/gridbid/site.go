@@ -137,6 +137,9 @@ func buildSimulatedSite(c program.Config, s spec.Scenario, feed *signals.Poller)
 	if !c.Terms.IsEmpty() {
 		x.Terms = c.SiteTerms()
 	}
+	if !c.Location.IsZero() {
+		x.Location = c.Location
+	}
 	return x.Build(c.Folder)
 }
 

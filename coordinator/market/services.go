@@ -48,7 +48,7 @@ func (k *Market) sendOutputs(now protocol.Time, out []services.Output) (msgs []p
 func (k *Market) serviceSites() (all []services.Site) {
 	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
 		s := k.sites[name]
-		all = append(all, services.Site{Name: name, Pools: s.registration.Pools, Draining: s.drained, Suspect: s.suspectSince != 0})
+		all = append(all, services.Site{Name: name, Pools: s.registration.Pools, Location: s.registration.Location, Draining: s.drained, Suspect: s.suspectSince != 0})
 	}
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gridbid/gridbid/coordinator/division"
 	"github.com/gridbid/gridbid/protocol"
@@ -110,18 +111,27 @@ func (k *Services) request(now protocol.Time, s *service, c *call, sites []Site)
 		Rebalance: s.rebalance, ExclusiveTiers: p.Division.Exclusive,
 		Move: division.Move{Horizon: p.MoveHorizon(), Hysteresis: hysteresis},
 	}
-	if d := p.Division; d.MinSites > 0 || d.MaxSites > 0 {
-		r.SpreadConstraints = []division.SpreadConstraint{{By: division.BySite, MinGroups: d.MinSites, MaxGroups: d.MaxSites}}
-	}
+	r.SpreadConstraints = spreadOf(p.Division)
+	barred := k.barredSites(s, sites)
+	s.barred = nil
 	for _, site := range sites {
 		tier, allowed := p.TierOf(site.Name)
 		if !allowed || site.Draining || k.isLost(now, site.Name) {
 			continue
 		}
-		x := division.Site{Name: site.Name, Tier: tier, Weight: p.WeightOf(site.Name), Held: s.target[site.Name], Start: p.Move.Cost, Silent: true}
+		if barred[site.Name] || isUnplaced(&site, r.SpreadConstraints) {
+			s.barred = append(s.barred, site.Name)
+			if s.target[site.Name] == 0 || s.rebalance || isUnplaced(&site, r.SpreadConstraints) {
+				continue
+			}
+		}
+		x := division.Site{Name: site.Name, Region: site.Location.Region, Provider: site.Location.Provider, Tier: tier, Weight: p.WeightOf(site.Name), Held: s.target[site.Name], Start: p.Move.Cost, Silent: true}
 		if bid := c.bids[site.Name]; bid != nil {
 			if row, ok := bid.available(p.ID, p); ok {
 				fill(&x, row, max(s.wish[site.Name].count-x.Held, 0))
+				if barred[site.Name] { // what runs there stays, and no more comes
+					x.Free = 0
+				}
 			}
 		}
 		r.Sites = append(r.Sites, x)
@@ -228,7 +238,13 @@ func lackOf(s *service, d division.Division) (why protocol.Reason) {
 	if d.Pending == 0 {
 		return why
 	}
+	if len(s.barred) > 0 {
+		note := fmt.Sprintf("%d wanted, %d fit; its affinities and spread bar it from %s", s.spec.Wanted, d.Placed, strings.Join(s.barred, ", "))
+		return protocol.Reason{Code: protocol.TooFewReplicas, Note: note}
+	}
 	switch d.Reason {
+	case division.GroupsFull:
+		return protocol.Reason{Code: protocol.TooFewReplicas, Note: fmt.Sprintf("%d wanted, %d fit in as few sites, regions and providers as it may use", s.spec.Wanted, d.Placed)}
 	case division.NoSites:
 		return protocol.Reason{Code: protocol.NoSiteAllowed, Note: "no site that may run it has answered"}
 	case division.HeldBySilent:

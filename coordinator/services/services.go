@@ -41,6 +41,7 @@ const maxServices = 10_000
 type Site struct {
 	Name     string
 	Pools    []protocol.Pool
+	Location protocol.Location
 	Draining bool
 	Suspect  bool // it is not waited for
 }
@@ -79,6 +80,7 @@ type service struct {
 	status   map[string]protocol.ReplicaStatus
 	pending  int
 	lack     protocol.Reason
+	barred   []string // sites where no replica may start, when it was divided last: see constraints.go
 
 	due       protocol.Time // of the next call; 0: none
 	cause     protocol.Code // of what it is for; "": to look whether anything has changed

@@ -37,17 +37,25 @@ type metadata struct {
 }
 
 type placement struct {
-	ClusterAffinity    *affinity   `yaml:"clusterAffinity"`
-	ClusterAffinities  []affinity  `yaml:"clusterAffinities"`
-	ClusterTolerations []any       `yaml:"clusterTolerations"`
-	WorkloadAffinity   any         `yaml:"workloadAffinity"`
-	ReplicaScheduling  *scheduling `yaml:"replicaScheduling"`
-	SpreadConstraints  []struct {
+	ClusterAffinity    *affinity  `yaml:"clusterAffinity"`
+	ClusterAffinities  []affinity `yaml:"clusterAffinities"`
+	ClusterTolerations []any      `yaml:"clusterTolerations"`
+	WorkloadAffinity   struct {
+		Affinity     groupTerm `yaml:"affinity"`
+		AntiAffinity groupTerm `yaml:"antiAffinity"`
+	} `yaml:"workloadAffinity"`
+	ReplicaScheduling *scheduling `yaml:"replicaScheduling"`
+	SpreadConstraints []struct {
 		Field     string `yaml:"spreadByField"`
 		Label     string `yaml:"spreadByLabel"`
 		MinGroups int    `yaml:"minGroups"`
 		MaxGroups int    `yaml:"maxGroups"`
 	} `yaml:"spreadConstraints"`
+}
+
+// A groupTerm puts the workloads that have the same value of a label into one group.
+type groupTerm struct {
+	Key string `yaml:"groupByLabelKey"`
 }
 
 // A scheduling is by which rule replicas are divided.
@@ -97,11 +105,6 @@ func (r *reader) readPlacement(p *policy) error {
 	x := &p.Spec.Placement
 	if len(x.ClusterTolerations) > 0 {
 		if err := r.unsupported(p.page, append(at, "clusterTolerations"), "sites have no taints: name those that may run it"); err != nil {
-			return err
-		}
-	}
-	if x.WorkloadAffinity != nil {
-		if err := r.unsupported(p.page, append(at, "workloadAffinity"), "services are divided without regard to where others are"); err != nil {
 			return err
 		}
 	}
@@ -179,17 +182,24 @@ func (r *reader) clusters(p *policy, at []string, a affinity) ([]string, error) 
 	return r.sitesOf(p.page, append(slices.Clone(at), "clusterNames"), a.ClusterNames)
 }
 
-// readSpread reads over how many sites a policy spreads.
+// readSpread reads over how many sites, regions and providers a policy spreads.
 func (r *reader) readSpread(p *policy, at []string) error {
 	for i, c := range p.Spec.Placement.SpreadConstraints {
 		here := append(slices.Clone(at), strconv.Itoa(i))
-		if c.Label != "" || cmp.Or(c.Field, "cluster") != "cluster" {
-			if err := r.unsupported(p.page, here, "sites have no regions, zones, providers or labels: spread by cluster"); err != nil {
+		d := &p.division
+		low, most := &d.MinSites, &d.MaxSites
+		switch field := cmp.Or(c.Field, "cluster"); {
+		case c.Label != "" || field == "zone":
+			if err := r.unsupported(p.page, here, "sites have no zones or labels: spread by cluster, region or provider"); err != nil {
 				return err
 			}
 			continue
+		case field == "region":
+			low, most = &d.MinRegions, &d.MaxRegions
+		case field == "provider":
+			low, most = &d.MinProviders, &d.MaxProviders
 		}
-		p.division.MinSites, p.division.MaxSites = c.MinGroups, c.MaxGroups
+		*low, *most = c.MinGroups, c.MaxGroups
 	}
 	return nil
 }

@@ -70,6 +70,12 @@ func TestAPolicyAndItsDeploymentAreAService(t *testing.T) {
 		"static weights": {policyOf(karmada, "  placement:\n    replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted, weightPreference: {staticWeightList: [{targetCluster: {clusterNames: [oslo]}, weight: 3}, {targetCluster: {clusterNames: [lyon, bern]}, weight: 1}]}}\n"), func(s *servicefile.Spec) {
 			s.Division, s.Weights = "static", map[string]int{"oslo": 3, "lyon": 1, "bern": 1}
 		}},
+		"spread by region and provider": {policyOf(karmada, "  placement:\n    spreadConstraints: [{spreadByField: region, minGroups: 2, maxGroups: 3}, {spreadByField: provider, minGroups: 1, maxGroups: 1}]\n"+divided), func(s *servicefile.Spec) {
+			s.Division, s.MinRegions, s.MaxRegions, s.MinProviders, s.MaxProviders = "dynamic", 2, 3, 1, 1
+		}},
+		"affinity by a label that it has, and by one that it has not": {policyOf(karmada, "  placement:\n    workloadAffinity: {affinity: {groupByLabelKey: tier}, antiAffinity: {groupByLabelKey: shard}}\n"+divided), func(s *servicefile.Spec) {
+			s.Division, s.Affinity = "dynamic", "tier/gold"
+		}},
 	} {
 		got, err := parse(t, propagation.Options{}, c.policy, deployment)
 		if err != nil || len(got.Services) != 1 {
@@ -117,7 +123,7 @@ func TestWhatIsNotHonouredIsRefusedWithItsLine(t *testing.T) {
 		policyOf("policy.one.alibabacloud.com/v1alpha1", "  autoScaling: {ecsProvision: true}\n  placement:\n"+divided):                                   "f.yaml:6: spec/autoScaling: is not honoured: sites do not bid stock",
 		policyOf("policy.karmada.io/v1alpha1", "  preserveResourcesOnDeletion: true\n  placement:\n"+divided):                                             "f.yaml:6: spec/preserveResourcesOnDeletion",
 		policyOf("policy.karmada.io/v1alpha1", "  placement:\n    clusterAffinity: {exclude: [lyon]}\n"+divided):                                          "f.yaml:7: spec/placement/clusterAffinity/exclude",
-		policyOf("policy.karmada.io/v1alpha1", "  placement:\n    spreadConstraints:\n    - {spreadByField: region, minGroups: 2}\n"+divided):             "f.yaml:8: spec/placement/spreadConstraints/0",
+		policyOf("policy.karmada.io/v1alpha1", "  placement:\n    spreadConstraints:\n    - {spreadByField: zone, minGroups: 2}\n"+divided):             "f.yaml:8: spec/placement/spreadConstraints/0",
 		policyOf("policy.karmada.io/v1alpha1", "  placement:\n    clusterTolerations: [{key: a}]\n"+divided):                                              "f.yaml:7: spec/placement/clusterTolerations",
 		policyOf("policy.karmada.io/v1alpha1", "  placement:\n    replicaScheduling: {replicaSchedulingType: Duplicated}\n"):                              "set replicaSchedulingType: Divided",
 		policyOf("policy.karmada.io/v1alpha1", "  placement: {}\n"):                                                                                       "Duplicated, the default",
@@ -166,6 +172,7 @@ func TestThePublishedPolicyIsRead(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add(policyOf("policy.karmada.io/v1alpha1", "  placement:\n    clusterAffinities: [{affinityName: a, clusterNames: [oslo, ${X}]}]\n"+divided) + "---\n" + deployment)
+	f.Add(policyOf("policy.karmada.io/v1alpha1", "  placement:\n    workloadAffinity: {affinity: {groupByLabelKey: tier}}\n    spreadConstraints: [{spreadByField: region, maxGroups: 1}]\n"+divided) + "---\n" + deployment)
 	f.Add(deployment)
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := parse(t, propagation.Options{IgnoreUnsupported: true, Set: map[string]string{"X": "lyon"}}, text)

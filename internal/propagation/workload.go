@@ -136,6 +136,8 @@ func (w *workload) service(p *policy) (servicefile.Spec, error) {
 	if space := w.Metadata.Namespace; space != "" && space != "default" {
 		s.ID = space + "." + s.ID
 	}
+	near := &p.Spec.Placement.WorkloadAffinity
+	s.Affinity, s.AntiAffinity = near.Affinity.groupOf(w), near.AntiAffinity.groupOf(w)
 	if w.Spec.Replicas != nil {
 		s.Replicas = *w.Spec.Replicas
 	}
@@ -158,6 +160,15 @@ func (w *workload) service(p *policy) (servicefile.Spec, error) {
 		return s, err
 	}
 	return s, nil
+}
+
+// groupOf returns the group of a workload: key and value, as different labels are different groups. A workload
+// without the label is in none.
+func (g groupTerm) groupOf(w *workload) string {
+	if v := w.Metadata.Labels[g.Key]; v != "" {
+		return g.Key + "/" + v
+	}
+	return ""
 }
 
 // addRequests adds what one pod asks for: the sum of its containers, or one init container where that asks

@@ -34,29 +34,35 @@ var kind = yamlschema.SchemaKind{
 
 // A Spec is the content of a service file, in its units.
 type Spec struct {
-	ID         string         `yaml:"id"`
-	Tenant     string         `yaml:"tenant,omitempty"`
-	Priority   int            `yaml:"priority,omitempty"`
-	Replicas   int            `yaml:"replicas"`
-	Min        int            `yaml:"min,omitempty"`
-	Max        int            `yaml:"max,omitempty"`
-	GPUs       int            `yaml:"gpus,omitempty"`
-	Share      *float64       `yaml:"share,omitempty"`
-	GPUMemory  float64        `yaml:"gpu_memory,omitempty"`
-	CPU        float64        `yaml:"cpu,omitempty"`
-	Memory     float64        `yaml:"memory,omitempty"`
-	Models     []string       `yaml:"models,omitempty"`
-	Sites      []string       `yaml:"sites,omitempty"`
-	Division   string         `yaml:"division,omitempty"`
-	Tiers      [][]string     `yaml:"tiers,omitempty"`
-	Exclusive  bool           `yaml:"exclusive,omitempty"`
-	Weights    map[string]int `yaml:"weights,omitempty"`
-	MinPerSite int            `yaml:"min_per_site,omitempty"`
-	MinSites   int            `yaml:"min_sites,omitempty"`
-	MaxSites   int            `yaml:"max_sites,omitempty"`
-	Move       MoveSpec       `yaml:"move,omitempty"`
-	Variants   []VariantSpec  `yaml:"variants,omitempty"`
-	Task       string         `yaml:"task,omitempty"`
+	ID           string         `yaml:"id"`
+	Tenant       string         `yaml:"tenant,omitempty"`
+	Priority     int            `yaml:"priority,omitempty"`
+	Replicas     int            `yaml:"replicas"`
+	Min          int            `yaml:"min,omitempty"`
+	Max          int            `yaml:"max,omitempty"`
+	GPUs         int            `yaml:"gpus,omitempty"`
+	Share        *float64       `yaml:"share,omitempty"`
+	GPUMemory    float64        `yaml:"gpu_memory,omitempty"`
+	CPU          float64        `yaml:"cpu,omitempty"`
+	Memory       float64        `yaml:"memory,omitempty"`
+	Models       []string       `yaml:"models,omitempty"`
+	Sites        []string       `yaml:"sites,omitempty"`
+	Division     string         `yaml:"division,omitempty"`
+	Tiers        [][]string     `yaml:"tiers,omitempty"`
+	Exclusive    bool           `yaml:"exclusive,omitempty"`
+	Weights      map[string]int `yaml:"weights,omitempty"`
+	MinPerSite   int            `yaml:"min_per_site,omitempty"`
+	MinSites     int            `yaml:"min_sites,omitempty"`
+	MaxSites     int            `yaml:"max_sites,omitempty"`
+	Move         MoveSpec       `yaml:"move,omitempty"`
+	Variants     []VariantSpec  `yaml:"variants,omitempty"`
+	Task         string         `yaml:"task,omitempty"`
+	MinRegions   int            `yaml:"min_regions,omitempty"`
+	MaxRegions   int            `yaml:"max_regions,omitempty"`
+	MinProviders int            `yaml:"min_providers,omitempty"`
+	MaxProviders int            `yaml:"max_providers,omitempty"`
+	Affinity     string         `yaml:"affinity,omitempty"`
+	AntiAffinity string         `yaml:"anti_affinity,omitempty"`
 }
 
 // A MoveSpec says what moving a replica costs.
@@ -102,8 +108,10 @@ func (x Spec) Service(at func(key, format string, args ...any) error) (protocol.
 	s := protocol.Service{
 		ID: protocol.ServiceID(x.ID), Tenant: x.Tenant, Priority: x.Priority, Wanted: x.Replicas, Min: x.Min, Max: x.Max,
 		GPUs: x.GPUs, GPUMemory: mib(x.GPUMemory), CPU: protocol.Milli(math.Round(x.CPU * 1000)), Memory: mib(x.Memory), Models: x.Models, Sites: x.Sites,
-		Division: protocol.Division{Exclusive: x.Exclusive, MinPerSite: x.MinPerSite, MinSites: x.MinSites, MaxSites: x.MaxSites},
-		Move:     protocol.MoveSettings{Cost: protocol.Microdollars(math.Round(x.Move.Cost * 1e6))}, Task: protocol.Task(x.Task),
+		Affinity: x.Affinity, AntiAffinity: x.AntiAffinity,
+		Division: protocol.Division{Exclusive: x.Exclusive, MinPerSite: x.MinPerSite, MinSites: x.MinSites, MaxSites: x.MaxSites,
+			MinRegions: x.MinRegions, MaxRegions: x.MaxRegions, MinProviders: x.MinProviders, MaxProviders: x.MaxProviders},
+		Move: protocol.MoveSettings{Cost: protocol.Microdollars(math.Round(x.Move.Cost * 1e6))}, Task: protocol.Task(x.Task),
 	}
 	if x.GPUs > 0 {
 		s.Share = 1000

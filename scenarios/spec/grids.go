@@ -100,6 +100,7 @@ func (g *gridLoader) addSites(out *Scenario) error {
 		if site.Terms, err = spec.Terms.Terms(); err != nil {
 			return err
 		}
+		site.Location = spec.Location
 		out.Sites = append(out.Sites, site)
 	}
 	if average && out.Carbon == ByMarginal {

@@ -82,6 +82,8 @@ type Site struct {
 	Bids    Misreport `json:",omitzero"`
 
 	Terms terms.Terms `json:",omitzero"` // on which it runs jobs of others
+
+	Location protocol.Location `json:",omitzero"`
 }
 
 // An Outage is a time in which a site has no power. What runs then is lost.

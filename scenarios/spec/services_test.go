@@ -42,9 +42,10 @@ func TestErrorsOfServicesNameLineAndField(t *testing.T) {
 	}
 	for _, tc := range []struct{ from, to, want string }{
 		{"replicas: 4", "replicas: -4", ":8: services/0/replicas: "},
+		{"weights: {east: 2}", "weights: {west: 2}", ":8: services/0: weights: name none of the sites that it may run at"},
 		{"id: other", "id: llm", ":9: services/1/id: is \"llm\", as that of another service"},
-		{"sites: [east]", "sites: [est]", ":8: services/0/sites/0: unknown site \"est\""},
-		{"weights: {east: 2}", "weights: {est: 2}", ":8: services/0/weights/est: unknown site \"est\""},
+		{"sites: [east]", "sites: [east, est]", ":8: services/0/sites/1: unknown site \"est\""},
+		{"weights: {east: 2}", "weights: {east: 2, est: 2}", ":8: services/0/weights/est: unknown site \"est\""},
 		{"weights: {east: 2}", "tiers: [[east]]", ":8: services/0: tiers: static weights ignore capacity"},
 		{"division: static", "division: fair", ":8: services/0/division: "},
 		{"memory: 4,", "memory: 4, models: [Z9],", ":8: services/0/models/0: "},

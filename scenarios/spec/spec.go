@@ -101,6 +101,7 @@ type siteSpec struct {
 	Outages   []outageSpec                      `yaml:"outages"`
 	Bids      bidsSpec                          `yaml:"bids"`
 	Terms     terms.File                        `yaml:"terms"`
+	Location  protocol.Location                 `yaml:"location"`
 }
 
 // An outageSpec is a period without power, in RFC 3339.
