@@ -12,11 +12,13 @@ import (
 // A heldService is a service of which the market has assigned replicas to this site.
 type heldService struct {
 	service  protocol.Service
-	revision uint64             // of the newest AssignReplicas
-	count    int                // that it assigned
-	replicas []protocol.Replica // that have a node, by number
-	newest   int                // the number that was given last
-	since    protocol.Time      // since when some have no node; 0: all have one
+	revision uint64                 // of the newest AssignReplicas
+	count    int                    // that it assigned
+	replicas []protocol.Replica     // that have a node, by number
+	stopping []protocol.Replica     // that are to stop, and hold their room until the executor has answered
+	acked    protocol.ReplicaStatus // of the newest assignment whose replicas have all stopped: its revision and count
+	newest   int                    // the number that was given last
+	since    protocol.Time          // since when some have no node; 0: all have one
 	reported protocol.ReplicaStatus
 
 	// What the executor knows.
@@ -53,14 +55,21 @@ func (a *Agent) applyAssign(now protocol.Time, b protocol.AssignReplicas) {
 	}
 	h.service, h.revision, h.count = b.Service, b.Revision, b.Count
 	for len(h.replicas) > keep {
-		a.dropReplica(now, h, h.replicas[len(h.replicas)-1].Number)
+		last := h.replicas[len(h.replicas)-1]
+		h.stopping = append(h.stopping, last)
+		h.forgetReplica(last.Number)
 	}
 	a.triedVersion = -1
 }
 
-// dropReplica frees the capacity of a replica.
+// dropReplica frees the capacity of a replica that does not run.
 func (a *Agent) dropReplica(now protocol.Time, h *heldService, number int) {
 	a.fleet.EndRun(now, protocol.ReplicaName(h.service.ID, number))
+	h.forgetReplica(number)
+}
+
+// forgetReplica takes a replica off the list.
+func (h *heldService) forgetReplica(number int) {
 	h.replicas = slices.DeleteFunc(h.replicas, func(r protocol.Replica) bool { return r.Number == number })
 	delete(h.running, number)
 	h.unordered = true
@@ -145,6 +154,9 @@ func (a *Agent) adoptReplicas(now protocol.Time) {
 		return
 	}
 	for _, h := range a.servicesByPriority() {
+		for _, r := range h.stopping {
+			a.fleet.AdoptReplica(now, h.replicaJob(r.Number), r)
+		}
 		for _, r := range slices.Clone(h.replicas) {
 			if a.fleet.RunOf(protocol.ReplicaName(h.service.ID, r.Number)) == nil && !a.fleet.AdoptReplica(now, h.replicaJob(r.Number), r) {
 				a.dropReplica(now, h, r.Number)
@@ -165,7 +177,7 @@ func (a *Agent) orderReplicas(now protocol.Time, h *heldService) []protocol.Mess
 		h.delay = min(2*h.delay, maxRetryDelay)
 	}
 	h.resendAt = now.Add(h.delay)
-	m := a.sender.NewMessage(now, protocol.ExecutorParty(a.cfg.Site), protocol.RunReplicas{Service: h.service, Revision: h.order, Replicas: slices.Clone(h.replicas), Newest: h.newest})
+	m := a.sender.NewMessage(now, protocol.ExecutorParty(a.cfg.Site), protocol.RunReplicas{Service: h.service, Revision: h.order, Replicas: slices.Clone(h.replicas), Newest: h.newest, Stopping: slices.Clone(h.stopping)})
 	if h.delay == firstRetryDelay {
 		a.recordEvent(m)
 	}
@@ -180,6 +192,10 @@ func (a *Agent) handleReplicasRunning(now protocol.Time, b protocol.ReplicasRunn
 		return // of an older list: the answer to the newest one follows
 	}
 	h.answered = true
+	for _, r := range h.stopping {
+		a.fleet.EndRun(now, protocol.ReplicaName(h.service.ID, r.Number))
+	}
+	h.stopping = nil
 	clear(h.running)
 	for _, n := range b.Running {
 		if slices.ContainsFunc(h.replicas, func(r protocol.Replica) bool { return r.Number == n }) {
@@ -203,10 +219,14 @@ func (a *Agent) nextServiceResend() (due protocol.Time) {
 	return due
 }
 
-// status returns how the replicas of a service stand.
+// status returns how the replicas of a service stand. An assignment that has some stopped is acknowledged once
+// they are, so that nobody else is sold their room before.
 func (h *heldService) status() protocol.ReplicaStatus {
+	if len(h.stopping) == 0 {
+		h.acked = protocol.ReplicaStatus{Revision: h.revision, Assigned: h.count}
+	}
 	return protocol.ReplicaStatus{
-		Service: h.service.ID, Revision: h.revision, Assigned: h.count,
+		Service: h.service.ID, Revision: h.acked.Revision, Assigned: h.acked.Assigned,
 		Ready: len(h.running), Pending: h.count - len(h.replicas), Since: h.since,
 	}
 }
@@ -217,7 +237,7 @@ func (a *Agent) restoreReplicas(b protocol.RunReplicas) {
 	if h == nil {
 		return // its service was taken away, and all is over
 	}
-	h.replicas, h.order, h.newest = slices.Clone(b.Replicas), b.Revision, b.Newest
+	h.replicas, h.stopping, h.order, h.newest = slices.Clone(b.Replicas), slices.Clone(b.Stopping), b.Revision, b.Newest
 	h.unordered, h.answered, h.delay = false, false, firstRetryDelay
 }
 

@@ -87,6 +87,13 @@ func TestASiteHoldsWhatItIsAssigned(t *testing.T) {
 	if o, _ = s.order(); !reflect.DeepEqual(running(o.Replicas), []int{1, 2, 3}) {
 		t.Fatalf("3 of 5 are left: orders %v", running(o.Replicas))
 	}
+	if _, st = s.order(); st.Revision != 1 {
+		t.Fatalf("2 are still to stop: reports %+v", st)
+	}
+	if free, _ := s.agent.fleet.IdleGPUs(); free != 3000 {
+		t.Errorf("%d thousandths of 8 GPUs are free while 2 of 5 replicas stop", free)
+	}
+	s.hear(&s.executor, protocol.ReplicasRunning{Service: "llm", Revision: 2, Running: []int{1, 2, 3}})
 	s.hear(&s.coordinator, llm(9, 1))
 	if o, st = s.order(); o.Replicas != nil || st.Revision != 2 {
 		t.Fatalf("an older assignment: orders %+v, reports %+v", o, st)
@@ -100,9 +107,10 @@ func TestASiteHoldsWhatItIsAssigned(t *testing.T) {
 		t.Fatalf("10 of 8 GPUs: reports %+v", st)
 	}
 	s.hear(&s.coordinator, llm(0, 4))
-	if o, st = s.order(); o.Revision == 0 || len(o.Replicas) != 0 || st.Assigned != 0 || st.Pending != 0 {
+	if o, st = s.order(); o.Revision == 0 || len(o.Replicas) != 0 || st.Revision == 4 || st.Pending != 0 {
 		t.Fatalf("none assigned: orders %+v, reports %+v", o, st)
 	}
+	s.hear(&s.executor, protocol.ReplicasRunning{Service: "llm", Revision: o.Revision})
 	if free, _ := s.agent.fleet.IdleGPUs(); free != 8000 {
 		t.Errorf("%d thousandths of 8 GPUs are free after all", free)
 	}
@@ -134,11 +142,18 @@ func TestARestartedAgentHasItsReplicas(t *testing.T) {
 	}
 	again.said = again.agent.Tick(again.now)
 	got, st := again.order()
-	if !reflect.DeepEqual(got.Replicas, want.Replicas) || st.Assigned != 5 || st.Ready != 0 {
+	if !reflect.DeepEqual(got.Replicas, want.Replicas) || !reflect.DeepEqual(got.Stopping, want.Stopping) || st.Revision != 0 || st.Ready != 0 {
 		t.Errorf("after the restart it orders %+v, reports %+v; before it ordered %+v", got, st, want)
 	}
+	if free, _ := again.agent.fleet.IdleGPUs(); free != 2000 {
+		t.Errorf("%d thousandths of 8 GPUs are free beside 5 replicas and one that is to stop", free)
+	}
+	again.hear(&again.executor, protocol.ReplicasRunning{Service: "llm", Revision: got.Revision, Running: running(got.Replicas)})
 	if free, _ := again.agent.fleet.IdleGPUs(); free != 3000 {
 		t.Errorf("%d thousandths of 8 GPUs are free beside 5 replicas", free)
+	}
+	if _, st := again.order(); st.Revision != 3 || st.Assigned != 5 || st.Ready != 5 {
+		t.Errorf("once the executor has answered it reports %+v", st)
 	}
 	again.coordinator = s.coordinator
 	again.hear(&again.coordinator, llm(6, 4))

@@ -10,7 +10,7 @@ CHAOS ?= 60s
 # The program that test-prometheus starts.
 PROMETHEUS ?= prometheus
 
-.PHONY: sim sim-preempt sim-outage sim-quotas sim-parts chaos test-prometheus
+.PHONY: sim sim-preempt sim-outage sim-quotas sim-parts sim-services chaos test-prometheus
 
 ## sim: play SEEDS of the federation under faults, for SIM at most; a seed that fails says how to see it again
 sim:
@@ -31,6 +31,10 @@ sim-quotas:
 ## sim-parts: play 10,000 seeds in which jobs have parts at several sites; a seed that fails says how to see it again
 sim-parts:
 	$(GO) test ./lab/faults -run 'PartsStand' -count 1 -dividing 10000 -timeout 30m -v
+
+## sim-services: play 10,000 seeds with services beside jobs, of which every fourth has a site that lies; a seed that fails says how to see it again
+sim-services:
+	$(GO) test ./lab/faults -run 'ServicesStand' -count 1 -serving 10000 -timeout 30m -v
 
 ## chaos: run a federation in processes of its own; kill, stop and cut them off for CHAOS; check how each job ended
 chaos:

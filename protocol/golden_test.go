@@ -167,6 +167,7 @@ var grown = []struct {
 		s.Division.MinRegions, s.Division.MaxRegions, s.Division.MinProviders, s.Division.MaxProviders = 1, 2, 1, 3
 		return sent(SubmitService{Service: s})
 	}()},
+	{"run-replicas-stopping", sent(RunReplicas{Service: aService, Revision: 4, Newest: 2, Stopping: []Replica{{Number: 2, Node: "n4", Devices: []int{0, 7}, Model: "V100", Power: 190_000}}})},
 	{"hello-location", sent(RegisterSite{Site: "oslo", Pools: []Pool{{Model: "V100", GPUs: 32}}, Location: Location{Region: "eu-north", Provider: "own"}})},
 	{"accept-signed", func() Message {
 		m := sent(Accept{Job: "philly-17", Epoch: 3, Start: noon.Add(time.Hour)})

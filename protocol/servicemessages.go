@@ -110,6 +110,7 @@ type (
 		Revision uint64    `msgpack:"r"`            // rises with each change of the list
 		Replicas []Replica `msgpack:"l,omitempty"`  // by number
 		Newest   int       `msgpack:"nw,omitempty"` // the highest number that the agent has given
+		Stopping []Replica `msgpack:"st,omitempty"` // that it stops: their room is not free until it has answered
 	}
 
 	// A Replica is one replica on a node.

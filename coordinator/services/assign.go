@@ -52,24 +52,23 @@ func (k *Services) assign(now protocol.Time, s *service, site string, count int)
 	}
 }
 
-// finishMove takes the replicas away that were held back, once those in their place run. As many as found
-// no other place stay where they are.
+// finishMove takes the replicas away that were held back, as those in their place run. As many as are missing
+// elsewhere, as they found no place or do not run yet, stay where they are.
 func (k *Services) finishMove(now protocol.Time, s *service) {
-	var held []string
+	missing := s.pending
 	for _, site := range s.siteNames() {
-		w := s.wish[site]
-		switch {
-		case w.count > s.target[site]:
-			held = append(held, site)
-		case s.status[site].Revision < w.revision || s.status[site].Ready < w.count:
-			return
+		ready := 0
+		if st := s.status[site]; st.Revision >= s.wish[site].revision {
+			ready = st.Ready
 		}
+		missing += max(s.target[site]-ready, 0)
 	}
-	keep := s.pending
-	for _, site := range held {
-		stay := min(keep, s.wish[site].count-s.target[site])
-		keep -= stay
-		k.assign(now, s, site, s.target[site]+stay)
+	for _, site := range s.siteNames() {
+		if beyond := s.wish[site].count - s.target[site]; beyond > 0 {
+			stay := min(missing, beyond)
+			missing -= stay
+			k.assign(now, s, site, s.target[site]+stay)
+		}
 	}
 }
 

@@ -83,7 +83,7 @@ func (k *Services) divide(now protocol.Time, s *service, c *call, sites []Site) 
 func (k *Services) conclude(now protocol.Time, s *service, d division.Division, cause protocol.Code, c *call, sites []Site) {
 	s.due, s.cause, s.rebalance = 0, "", false
 	k.decide(now, s, d, cause, c, sites)
-	if s.pending > 0 || s.isUnsettled() {
+	if s.pending > 0 || d.Placed > s.spec.Wanted || s.isUnsettled() { // a site that did not answer may keep too many
 		s.due = now.Add(k.cfg.Check).Floor(k.cfg.Check)
 	}
 }
@@ -213,7 +213,8 @@ func (k *Services) decide(now protocol.Time, s *service, d division.Division, ca
 	}
 	b.Move = grows && shrinks
 	k.send("", b, true)
-	k.assignTargets(now, s, grows && cause != protocol.Rescheduled, k.reachable(now, sites))
+	// What is to leave a site stays until as many run elsewhere; what finds no node there does not run.
+	k.assignTargets(now, s, cause != protocol.Rescheduled, k.reachable(now, sites))
 	k.finishMove(now, s)
 }
 

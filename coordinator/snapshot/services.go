@@ -9,7 +9,7 @@ import (
 
 // A serviceEvents holds the events of one service that its state follows from.
 type serviceEvents struct {
-	submit   []numberedEvent // the last one, and what was asked since the last division
+	submit   []numberedEvent // the newest in the place of the first, and what was asked since the last division
 	division []numberedEvent // the last one
 	assigned map[string]numberedEvent
 }
@@ -20,7 +20,9 @@ func (s *Snapshot) addServiceEvent(m protocol.Message) {
 	switch b := m.Body.(type) {
 	case protocol.SubmitService:
 		t := s.service(b.Service.ID)
-		t.submit = []numberedEvent{at}
+		if t.submit = append(t.submit[:min(len(t.submit), 1)], at); len(t.submit) > 1 {
+			t.submit[0].m = m // a division that came between them is of a service that is known
+		}
 	case protocol.ScaleService:
 		t := s.service(b.Service)
 		t.submit = append(t.without(func(o protocol.Body) bool { _, ok := o.(protocol.ScaleService); return ok }), at)
@@ -30,6 +32,11 @@ func (s *Snapshot) addServiceEvent(m protocol.Message) {
 	case protocol.ServiceDivision:
 		t := s.service(b.Service)
 		t.submit, t.division = t.without(isRebalance), []numberedEvent{at}
+		if len(t.submit) > 1 {
+			if _, again := t.submit[1].m.Body.(protocol.SubmitService); again {
+				t.submit = slices.Delete(t.submit, 1, 2)
+			}
+		}
 		if b.Deleted {
 			t.submit, t.division = nil, nil
 			s.dropIfEmpty(b.Service)

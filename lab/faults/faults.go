@@ -14,6 +14,7 @@ package faults
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -57,6 +58,8 @@ type FaultPlan struct {
 	Outage            time.Duration // of a plan with such jobs: how long none is heard
 	CutOff            bool          // one site is cut off then; else the coordinators are off
 	MostSites         int           // sites that are asked for one job; 0: all
+	Services          int           // beside jobs
+	Lie               bool          // sites bid for more replicas than they have room for, and twice
 	Bug               PlantedBug
 }
 
@@ -98,6 +101,9 @@ func DrawPlanWith(seed uint64, b PlantedBug) FaultPlan {
 	}
 	if b == Divide || b == CommitEarly {
 		plan.divideJobs(seed)
+	}
+	if slices.Contains([]PlantedBug{Serve, ReadyTooSoon, ReplicasForgotten, MovesForgotten, NeverStopped}, b) {
+		plan.serveReplicas(seed)
 	}
 	if b == StopAll || b == Crowded && seed%3 == 0 {
 		plan.LossRate, plan.CrashRate, plan.Skew, plan.Gangs = 0, 0, 0, 0
@@ -162,7 +168,7 @@ func RunSeed(seed uint64, plan FaultPlan) (FaultCounts, error) {
 
 // A FaultCounts counts what happened in runs.
 type FaultCounts struct {
-	Steps, Messages, Lost, Repeated, Crashes, Pauses, Cuts, Takeovers, Jobs, Ran, Refused, Preempted, Alone, Committed, Voided int
+	Steps, Messages, Lost, Repeated, Crashes, Pauses, Cuts, Takeovers, Jobs, Ran, Refused, Preempted, Alone, Committed, Voided, Services, Moves, MovesCut int
 }
 
 // AddCounts adds the counts of another run.
@@ -173,7 +179,7 @@ func (s *FaultCounts) AddCounts(t FaultCounts) {
 	}{
 		{&s.Steps, t.Steps}, {&s.Messages, t.Messages}, {&s.Lost, t.Lost}, {&s.Repeated, t.Repeated}, {&s.Crashes, t.Crashes},
 		{&s.Pauses, t.Pauses}, {&s.Cuts, t.Cuts}, {&s.Takeovers, t.Takeovers}, {&s.Jobs, t.Jobs}, {&s.Ran, t.Ran}, {&s.Refused, t.Refused}, {&s.Preempted, t.Preempted}, {&s.Alone, t.Alone},
-		{&s.Committed, t.Committed}, {&s.Voided, t.Voided},
+		{&s.Committed, t.Committed}, {&s.Voided, t.Voided}, {&s.Services, t.Services}, {&s.Moves, t.Moves}, {&s.MovesCut, t.MovesCut},
 	} {
 		*v.to += v.n
 	}

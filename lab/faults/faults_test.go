@@ -15,6 +15,7 @@ var (
 	preempting = flag.Int("preempting", 60, "how many seeds of plans with preemption to play")
 	outages    = flag.Int("outages", 40, "how many seeds of plans with an outage to play")
 	dividing   = flag.Int("dividing", 60, "how many seeds of plans with jobs in parts to play")
+	serving    = flag.Int("serving", 60, "how many seeds of plans with services to play")
 	first      = flag.Uint64("first", 1, "the first of them")
 	until      = flag.Duration("for", 0, "stop after so long, however many there are")
 )
@@ -93,6 +94,26 @@ func TestPartsStandTogetherUnderFaults(t *testing.T) {
 	}
 }
 
+// Nor has a service fewer replicas than its least, or for long more than are wanted, whatever happens in the middle
+// of a move; sites that lie about their room change none of that.
+func TestServicesStandUnderFaults(t *testing.T) {
+	began := time.Now()
+	var sum FaultCounts
+	n := 0
+	for ; n < *serving && (*until == 0 || time.Since(began) < *until); n++ {
+		s := *first + uint64(n)
+		one, err := RunSeed(s, DrawPlanWith(s, Serve))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.AddCounts(one)
+	}
+	t.Logf("%d seeds in %v: %+v", n, time.Since(began).Round(time.Millisecond), sum)
+	if n >= 60 && (sum.Services < n || sum.Moves < n/2 || sum.MovesCut < n/10) {
+		t.Errorf("few services, or few moves: %+v", sum)
+	}
+}
+
 // A seed that went wrong, again, with its story.
 func TestSeed(t *testing.T) {
 	if *seed == 0 {
@@ -108,7 +129,7 @@ func TestSeed(t *testing.T) {
 
 // The oracle finds each planted bug, and the error says how to reproduce it.
 func TestPlantedBugsAreFound(t *testing.T) {
-	for _, b := range []PlantedBug{NoFencing, SendBeforePersist, ForgetEndedIDs, RunUnconfirmed, ForgetTerms, HalfGang, GangsForgotten, StopAll, PreemptForgotten, AloneUnsaid, OwnForgotten, CommitEarly} {
+	for _, b := range []PlantedBug{NoFencing, SendBeforePersist, ForgetEndedIDs, RunUnconfirmed, ForgetTerms, HalfGang, GangsForgotten, StopAll, PreemptForgotten, AloneUnsaid, OwnForgotten, CommitEarly, ReadyTooSoon, ReplicasForgotten, MovesForgotten, NeverStopped} {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()
 			for s := uint64(1); s <= 2000; s++ {

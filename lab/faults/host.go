@@ -243,5 +243,5 @@ func describeMessage(m protocol.Message) string {
 	case protocol.Defer:
 		return fmt.Sprintf("%s until %s: %s", b.Job, sinceStart(b.Until), b.Why.Code)
 	}
-	return ""
+	return describeService(m)
 }

@@ -91,7 +91,7 @@ func (h *simHost) startLeading() {
 	for _, f := range p.stream.events[:n] {
 		sum.AddEvent(f)
 	}
-	for _, f := range append(sum.SnapshotMessages(uint64(n)), p.stream.events[n:]...) {
+	for _, f := range p.restoredOf(append(sum.SnapshotMessages(uint64(n)), p.stream.events[n:]...)) {
 		m.Restore(f)
 	}
 	if p.plan.Preempting > 0 {

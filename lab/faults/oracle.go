@@ -26,6 +26,8 @@ import (
 //   - A rejected job does not run; a settled job has run.
 //   - Each job ends once on the stream: settled or rejected.
 //   - A submission that was acknowledged is on the stream.
+//   - A service never has fewer replicas than its least once it had them, and more than are wanted no longer than a
+//     move takes; in the end each site runs what the newest division says (see services.go).
 //   - Accounts add up to zero.
 //   - After the faults every job ends, and its submitter is notified.
 type faultOracle struct {
@@ -39,6 +41,7 @@ type faultOracle struct {
 	preempt   preemptions
 	sizes     map[run]int // pods of the awards of elastic jobs, by the stream
 	part      partRecord
+	service   serviceRecord
 	siteOf    map[string]string // by node
 	over      protocol.Time     // since when all jobs have ended
 }
@@ -156,6 +159,7 @@ func (o *faultOracle) checkClusters() {
 		o.checkTerms(site, now)
 	}
 	o.checkHalves()
+	o.checkReplicas()
 	o.checkAccounts()
 }
 
@@ -298,6 +302,7 @@ func (o *faultOracle) checkAccounts() {
 func (o *faultOracle) checkDurableEvents(facts []protocol.Message) {
 	for _, m := range facts {
 		o.foldEvent(m)
+		o.foldService(m)
 		switch b := m.Body.(type) {
 		case protocol.Submit:
 			o.jobs[b.Job.ID].submissionDurable = true
@@ -360,7 +365,7 @@ func (o *faultOracle) checkSentMessage(m protocol.Message) {
 // can happen.
 func (o *faultOracle) allQuiet() bool {
 	p := o.run
-	if p.inFaultPeriod() || !o.submittersKnow() {
+	if p.inFaultPeriod() || !o.submittersKnow() || !o.servicesQuiet() {
 		return false
 	}
 	for _, id := range slices.Sorted(maps.Keys(o.jobs)) {
@@ -396,6 +401,7 @@ func (o *faultOracle) checkFinalState() {
 		}
 	}
 	o.checkNothingHeld()
+	o.checkServicesEnd()
 	if !o.submittersKnow() {
 		o.run.reportViolation("the submitter was never notified of the ends of its jobs")
 	}

@@ -52,6 +52,9 @@ func (p *faultRun) startParties() error {
 		p.oracle.siteDecommissioned(site)
 		p.sendMessage(operator, sender.NewMessage(p.now, protocol.Coordinator, protocol.DecommissionSite{Site: site, By: "ada"}))
 	}
+	if p.plan.Services > 0 {
+		p.serveByRequests(operator, &sender)
+	}
 	for _, j := range jobs {
 		if p.dice.IntN(1000) < p.plan.Cancel {
 			p.scheduleAt(j.Arrival.Add(time.Duration(p.dice.IntN(60_000))*time.Millisecond), func() {
@@ -166,6 +169,9 @@ func (p *faultRun) addSite(site string, size int) error {
 	if p.plan.Own > 0 {
 		size, gpus = 3, 8
 	}
+	if p.plan.Services > 0 {
+		size, gpus = 2, 4
+	}
 	for i := range size {
 		nodes = append(nodes, capacity.Node{
 			Node: fgd.Node{Name: fmt.Sprintf("%s-%d", site, i+1), CPU: int64(4000 * gpus), Memory: 64 << 10, GPUs: gpus, Model: "V100"}, Host: power.DefaultHost(gpus),
@@ -189,6 +195,9 @@ func (p *faultRun) addSite(site string, size int) error {
 		h.machine = s
 		if p.plan.Bug == NoFencing {
 			h.machine = &unfencedExecutor{DurableSimExecutor: s}
+		}
+		if p.plan.Bug == NeverStopped {
+			h.machine = &hoardingExecutor{DurableSimExecutor: s, known: make(map[protocol.ServiceID][]protocol.Replica)}
 		}
 		if p.plan.Bug == HalfGang {
 			h.machine = &halvingExecutor{DurableSimExecutor: s}
@@ -214,14 +223,14 @@ func (p *faultRun) restoreAgent(h *simHost, site string, nodes []capacity.Node, 
 		return nil
 	}
 	known := forecast.New(forecast.Config{})
-	for what, value := range map[protocol.Quantity]int64{protocol.GridPrice: 50_000, protocol.GridCarbon: 200_000, protocol.GridPUE: 1100} {
+	for what, value := range map[protocol.Quantity]int64{protocol.GridPrice: p.priceOf(site), protocol.GridCarbon: 200_000, protocol.GridPUE: 1100} {
 		s := protocol.Signal{What: what}
 		for hour := range 48 {
 			s.Points = append(s.Points, protocol.Point{At: startTime.Add(time.Duration(hour-24) * time.Hour), Value: value})
 		}
 		known.RecordSignal(h.localTime(), s)
 	}
-	a := agents.New(agents.Config{Site: site, Strategy: agents.DefaultStrategy(), Terms: p.siteTerms(site, h.incarnations)}, f, known)
+	a := agents.New(agents.Config{Site: site, Strategy: agents.DefaultStrategy(), Terms: p.siteTerms(site, h.incarnations), Services: p.plan.Services > 0}, f, known)
 	if p.plan.Own > 0 {
 		a.SendHeartbeats(heartbeatInterval)
 	}
@@ -235,6 +244,9 @@ func (p *faultRun) restoreAgent(h *simHost, site string, nodes []capacity.Node, 
 			m.Body = l
 		}
 		if _, ok := m.Body.(protocol.Preempt); ok && p.plan.Bug == PreemptForgotten {
+			continue
+		}
+		if _, ok := m.Body.(protocol.RunReplicas); ok && p.plan.Bug == ReplicasForgotten {
 			continue
 		}
 		if err := a.Restore(m); err != nil {
@@ -251,6 +263,12 @@ func (p *faultRun) restoreAgent(h *simHost, site string, nodes []capacity.Node, 
 	a.BeginIncarnation(h.incarnations)
 	if p.plan.Bug == StopAll {
 		return &greedyAgent{Agent: a, running: make(map[protocol.JobID]bool)}
+	}
+	if p.plan.Lie && site == p.oracle.sites[0] {
+		return &lyingAgent{a}
+	}
+	if p.plan.Bug == ReadyTooSoon {
+		return &hastyAgent{a}
 	}
 	if p.plan.Bug == RunUnconfirmed {
 		return &unconfirmedAgent{Agent: a, n: uint64(h.incarnations) << 45}

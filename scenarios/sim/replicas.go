@@ -11,6 +11,7 @@ import (
 // replicas have no bills.
 type simReplica struct {
 	service protocol.ServiceID
+	spec    protocol.Service
 	replica protocol.Replica
 	node    *simNode
 	start   protocol.Time // when its node is awake: from then on it draws
@@ -43,7 +44,7 @@ func (h *SimExecutor) runReplicas(now protocol.Time, b protocol.RunReplicas) []p
 			lost = append(lost, want.Number)
 		case !slices.ContainsFunc(h.replicas, func(r *simReplica) bool { return r.service == id && r.replica.Number == want.Number }):
 			start := max(now, h.occupyNode(now, n))
-			h.replicas = append(h.replicas, &simReplica{service: id, replica: want, node: n, start: start, ready: start.Add(b.Service.VariantOn(want.Model).Start)})
+			h.replicas = append(h.replicas, &simReplica{service: id, spec: b.Service, replica: want, node: n, start: start, ready: start.Add(b.Service.VariantOn(want.Model).Start)})
 		}
 	}
 	slices.SortFunc(h.replicas, func(x, y *simReplica) int {
@@ -51,6 +52,21 @@ func (h *SimExecutor) runReplicas(now protocol.Time, b protocol.RunReplicas) []p
 	})
 	h.startReplicas(now)
 	return []protocol.Message{h.reportReplicas(now, id, lost)}
+}
+
+// A HeldReplica is a replica that the executor holds.
+type HeldReplica struct {
+	Service protocol.Service
+	Replica protocol.Replica
+	Runs    bool // it has started
+}
+
+// HeldReplicas returns the replicas of services, by service and number.
+func (h *SimExecutor) HeldReplicas() (all []HeldReplica) {
+	for _, r := range h.replicas {
+		all = append(all, HeldReplica{r.spec, r.replica, r.runs})
+	}
+	return all
 }
 
 // startReplicas has those draw whose nodes are awake, and starts those that have loaded their model. It
