@@ -53,21 +53,29 @@ func (k *Services) assign(now protocol.Time, s *service, site string, count int)
 }
 
 // finishMove takes the replicas away that were held back, as those in their place run. As many as are missing
-// elsewhere, as they found no place or do not run yet, stay where they are.
+// elsewhere, as they found no place or do not run yet, stay where they are: first those that run. A site that has
+// not said how it stands keeps all.
 func (k *Services) finishMove(now protocol.Time, s *service) {
-	missing := s.pending
+	missing, ready := s.pending, make(map[string]int)
 	for _, site := range s.siteNames() {
-		ready := 0
 		if st := s.status[site]; st.Revision >= s.wish[site].revision {
-			ready = st.Ready
+			ready[site] = st.Ready
 		}
-		missing += max(s.target[site]-ready, 0)
+		missing += max(s.target[site]-ready[site], 0)
+	}
+	stay := make(map[string]int)
+	keep := func(site string, most int) {
+		more := max(min(missing, most-stay[site]), 0)
+		stay[site] += more
+		missing -= more
 	}
 	for _, site := range s.siteNames() {
-		if beyond := s.wish[site].count - s.target[site]; beyond > 0 {
-			stay := min(missing, beyond)
-			missing -= stay
-			k.assign(now, s, site, s.target[site]+stay)
+		keep(site, min(ready[site], s.wish[site].count)-s.target[site])
+	}
+	for _, site := range s.siteNames() {
+		w := s.wish[site]
+		if keep(site, w.count-s.target[site]); w.count > s.target[site] && s.status[site].Revision >= w.revision {
+			k.assign(now, s, site, s.target[site]+stay[site])
 		}
 	}
 }
