@@ -234,8 +234,9 @@ func (h *heldService) status() protocol.ReplicaStatus {
 // restoreReplicas restores which replicas there were, from the newest RunReplicas.
 func (a *Agent) restoreReplicas(b protocol.RunReplicas) {
 	h := a.services[b.Service.ID]
-	if h == nil {
-		return // its service was taken away, and all is over
+	if h == nil { // the assignment that took them away follows, and the one before it was not needed any more
+		h = &heldService{service: b.Service, running: make(map[int]bool), count: len(b.Replicas)}
+		a.services[b.Service.ID] = h
 	}
 	h.replicas, h.stopping, h.order, h.newest = slices.Clone(b.Replicas), slices.Clone(b.Stopping), b.Revision, b.Newest
 	h.unordered, h.answered, h.delay = false, false, firstRetryDelay

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -159,6 +160,29 @@ func TestARestartedAgentHasItsReplicas(t *testing.T) {
 	again.hear(&again.coordinator, llm(6, 4))
 	if o, _ := again.order(); !reflect.DeepEqual(running(o.Replicas), []int{1, 2, 3, 4, 5, 7}) {
 		t.Errorf("a sixth after the restart: %v; numbers are never given twice", running(o.Replicas))
+	}
+}
+
+// An agent that is killed between an assignment and the list that follows from it, and once more before it has
+// written that, still has the replicas stopped.
+func TestARestartedAgentStopsWhatWasTakenAway(t *testing.T) {
+	s := newServiceSite(t, Config{})
+	s.hear(&s.coordinator, llm(2, 1))
+	s.hear(&s.coordinator, llm(0, 2))
+	events := s.events[:len(s.events)-1]
+	for range 2 {
+		again := newServiceSite(t, Config{})
+		again.now = s.now
+		for _, m := range events {
+			if err := again.agent.Restore(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		events = slices.DeleteFunc(slices.Clone(events), func(m protocol.Message) bool { return !again.agent.NeedsEvent(m) })
+		again.said = again.agent.Tick(again.now)
+		if o, _ := again.order(); o.Revision != 2 || len(o.Replicas) != 0 || len(o.Stopping) != 2 {
+			t.Errorf("from %d events it orders %+v", len(events), o)
+		}
 	}
 }
 
