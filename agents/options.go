@@ -187,10 +187,13 @@ func (c *configPricing) priceStarts(best []pricedOption, j *protocol.Job, latest
 	if !c.strategy.SweepModelsAndCaps && !j.IsGang() {
 		model = ""
 	}
-	earliest := now
-	place, ok := fleet.QuotePlacement(now, *j, model, c.run)
+	earliest := max(now, j.StartWith)
+	place, ok := capacity.PlacementQuote{}, false
+	if earliest == now {
+		place, ok = fleet.QuotePlacement(now, *j, model, c.run)
+	}
 	if !ok {
-		if earliest, ok = fleet.EarliestStart(now, *j, model, now, c.run); !ok {
+		if earliest, ok = fleet.EarliestStart(now, *j, model, earliest, c.run); !ok {
 			return best
 		}
 		if earliest <= now {

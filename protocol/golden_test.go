@@ -223,6 +223,7 @@ var grown = []struct {
 	{"submit-groups", sent(Submit{Job: aGrouped})},
 	{"submit-parts", sent(Submit{Job: aDividedGang})},
 	{"call-part", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: aDividedGang.PartJobs()})},
+	{"call-part-later", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{func() Job { j := aDividedGang.PartJobs()[0]; j.StartWith = noon.Add(time.Hour); return j }()}})},
 	{"parts-committed", sent(PartsDecided{Job: "gang", Epoch: 3, Parts: []PartSite{{Part: "gang.left", Site: "oslo"}}, Committed: true, StartBy: noon.Add(time.Hour)})},
 	{"submit-topology", sent(Submit{Job: aRackGang})},
 	{"service-variants", sent(SubmitService{Service: Service{ID: "chat", Wanted: 2, GPUs: 1, Share: 1000, Variants: []Variant{{Model: "H100", Goodput: 11_300, Power: 560_000, Start: 2 * time.Minute}, {Model: "A100"}}}})},

@@ -42,6 +42,9 @@ type Job struct {
 	Parts    []Part `msgpack:"pt,omitempty" json:",omitempty"`
 	MaxSites int    `msgpack:"ms,omitempty" json:",omitempty"`
 	PartOf   JobID  `msgpack:"po,omitempty" json:",omitempty"`
+	// StartWith is, of a part as the market calls it, the first start for which sites offer, since other parts can
+	// start then; 0: any. No job that is submitted, awarded or launched has it.
+	StartWith Time `msgpack:"sw,omitempty" json:",omitempty"`
 
 	// Time and place.
 	Arrival  Time          `msgpack:"a"`
@@ -161,6 +164,9 @@ func (j Job) MaxWireSize() int {
 	}
 	n += len(j.Speed) * 24
 	n += len(j.PartOf)
+	if j.StartWith != 0 {
+		n += 12
+	}
 	for i := range j.Parts {
 		n += len(j.Parts[i].Name) + 9*len(j.Parts[i].Pods) + 16
 	}

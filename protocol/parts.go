@@ -98,6 +98,8 @@ func (j Job) WithEqualParts(n int) (Job, bool) {
 func (j *Job) invalidParts() string {
 	n := len(j.Parts)
 	switch {
+	case j.StartWith < 0 || j.StartWith != 0 && j.PartOf == "":
+		return "start_with: only the market asks for it, of parts; drop it"
 	case n == 0 && j.MaxSites == 0 && j.PartOf == "":
 		return ""
 	case j.IsElastic():

@@ -228,6 +228,7 @@ func (j *Job) walkJobFields(f *fieldCursor) {
 	walkRowListField(f, "pt", &j.Parts)
 	walkIntField(f, "ms", &j.MaxSites, unlessZero)
 	walkTextField(f, "po", &j.PartOf, unlessZero)
+	walkIntField(f, "sw", &j.StartWith, unlessZero)
 	walkIntField(f, "a", &j.Arrival, always)
 	walkIntField(f, "r", &j.Run, always)
 	walkIntField(f, "d", &j.Deadline, always)

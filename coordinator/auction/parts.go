@@ -53,6 +53,7 @@ type combinationSearch struct {
 	group    partGroup
 	left     *remainingCapacity // nil: capacity does not matter
 	reserved bool               // what sites keep from deferrable jobs, and what is planned, counts as free
+	onOffer  bool               // capacity matters only in so far as no two parts take it from one pool
 	order    []int              // of the group's lots: the one with the fewest options first
 	options  [][]pricedChoice   // by order, the cheapest first
 	least    []float64          // by order: the sum of the cheapest options from there on
@@ -132,6 +133,9 @@ func (x *combinationSearch) goesTogether(i int) bool {
 	n, first, last := 0, protocol.Time(math.MaxInt64), protocol.Time(0)
 	for k := range i + 1 {
 		o := x.p.lots[x.order[k]].candidateAt(x.chosen[k])
+		if last := x.p.lots[x.order[i]].candidateAt(x.chosen[i]); x.onOffer && k < i && last.overlapsWith(o) {
+			return false
+		}
 		first, last = min(first, o.Start), max(last, o.Start)
 		if !slices.Contains(sites[:n], o.site) {
 			if n == min(x.group.maxSites, len(sites)) {
@@ -162,6 +166,24 @@ func (p *problem) chooseCombination(g partGroup, left *remainingCapacity) []int 
 		}
 	}
 	return nil
+}
+
+// combinationOnOffer is chooseCombination for a round of these lots alone: it takes what sites bid although
+// their profiles, which count whole slots, show no capacity. They have looked at their nodes.
+func (p *problem) combinationOnOffer(g partGroup) map[int]*candidate {
+	x := p.searchCombination(g, priceOfFreeCapacity)
+	if x == nil || len(g.lots) < len(p.lots) {
+		return nil
+	}
+	x.onOffer = true
+	if x.extend(0, 0); x.best == nil {
+		return nil
+	}
+	chosen := make(map[int]*candidate, len(g.lots))
+	for i, lot := range x.order {
+		chosen[lot] = p.lots[lot].candidateAt(x.best[i])
+	}
+	return chosen
 }
 
 // leastCombination returns the least that the parts of a group can cost together at a price of capacity, by the
@@ -239,6 +261,10 @@ func (p *problem) boundOfParts(groups []partGroup, at func(lot int) int, price c
 // decideParts makes the decisions on parts of jobs: all of a job are awarded, or all wait.
 func (a *Auction) decideParts(r Round, p *problem, choice []int, out []Decision) {
 	for _, g := range p.groups {
+		var onOffer map[int]*candidate
+		if choice[g.lots[0]] < 0 {
+			onOffer = p.combinationOnOffer(g)
+		}
 		for _, i := range g.lots {
 			x := &ruling{round: r, lot: r.Lots[i], problem: p, index: i, choice: choice[i]}
 			d := deferToNextRound(r, x.lot)
@@ -249,6 +275,9 @@ func (a *Auction) decideParts(r Round, p *problem, choice []int, out []Decision)
 				} else {
 					d = x.reserveAtSite(d.Why)
 				}
+			case onOffer != nil:
+				x.option = onOffer[i]
+				d = x.reserveAtSite(d.Why)
 			case d.Why.Code != protocol.NoBids:
 				d.Why = protocol.Reason{Code: protocol.PartsApart}
 			}

@@ -112,6 +112,7 @@ type Market struct {
 	timers       timerQueue              // lots by due time
 	orphanedRuns []protocol.OrphanedRun  // runs at decommissioned sites that no site has confirmed as stopped
 	idleLots     []*lot                  // lots that found no place, to wake when something changes; may hold others
+	alone        *lot                    // the job in parts that is called alone until it has its place; nil: none
 	sites        map[string]*site
 	round        *round   // nil: no round is open
 	lastCall     callTime // of the round that closed last
@@ -179,11 +180,12 @@ type lot struct {
 	ruledOut         map[string]bool    // sites that can never run it, if not all sites are asked
 	submissionDigest uint64             // of the submission, once that is no longer kept; else 0
 
-	alone     bool   // the site whose queue submitted it may start it by itself
-	whole     *lot   // of a part: its job; else nil
-	parts     []*lot // of a job in parts
-	prepared  bool   // of a part: its site accepted the award, and waits for the others
-	committed bool   // of a job in parts: all stand
+	alone     bool      // the site whose queue submitted it may start it by itself
+	whole     *lot      // of a part: its job; else nil
+	parts     []*lot    // of a job in parts
+	prepared  bool      // of a part: its site accepted the award, and waits for the others
+	committed bool      // of a job in parts: all stand
+	joint     jointWait // of a job in parts
 
 	why        protocol.Reason    // of the last award
 	lastStatus protocol.JobStatus // last status sent to the queue or the tenant that submitted it

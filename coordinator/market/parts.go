@@ -102,9 +102,17 @@ func (k *Market) decideTogether(now protocol.Time) {
 		}
 	}
 	for _, w := range wholes {
-		if d, apart := k.jointDecision(now, w, rulings[w]); apart {
+		d, apart := k.jointDecision(now, w, rulings[w])
+		if !apart || d.Why.Code != protocol.PartsApart || !k.foundApart(w) {
+			k.endJointWait(w)
+		}
+		if apart {
 			for _, x := range rulings[w] {
 				*x = d
+			}
+		} else if note := jointStartNote(rulings[w], now, k.cfg.Planning.MaxStartDelay); note != "" {
+			for _, x := range rulings[w] {
+				x.Why.Note = note
 			}
 		}
 	}

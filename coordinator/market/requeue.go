@@ -29,6 +29,9 @@ func (k *Market) deferLot(now protocol.Time, l *lot, d auction.Decision) {
 		k.listIdleLot(l)
 		l.due = max(l.due, l.backoffUntil)
 	}
+	if l.whole != nil && l.whole.joint.apart > 0 {
+		l.due = now.Add(k.cfg.Gather)
+	}
 	l.due = min(l.due.Ceil(k.cfg.Gather), max(k.replan, now.Add(k.cfg.Gather))) // with the lots of the same gathering interval, and at the latest in the next full round
 	k.timers.addToTimerQueue(l)
 }

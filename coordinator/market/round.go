@@ -38,12 +38,17 @@ const maxCallBytes = protocol.MaxMessage / 2
 // past it.
 func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 	r := &round{
-		full:  now >= k.replan,
 		index: make(map[protocol.JobID]int), offers: make(map[string]protocol.Bids), named: make(map[protocol.JobID]bool),
 	}
 	if now < k.congestion.rest {
 		return nil
 	}
+	r.lots = k.partsToCallAlone()
+	for _, p := range r.lots {
+		p.state = called
+	}
+	r.full = k.alone == nil && now >= k.replan
+	var heldBack []*lot
 	most := k.congestion.limitOf(k.cfg, min(len(k.sites), k.cfg.MostSites))
 	for size := 0; len(r.lots) < most && size < maxCallBytes; {
 		l := k.timers.popDueLot(now, k.lots)
@@ -62,6 +67,10 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 			msgs = append(msgs, k.partsDue(now, l)...)
 			continue
 		}
+		if k.isHeldBack(l) {
+			heldBack = append(heldBack, l)
+			continue
+		}
 		if now > l.job.Deadline.Add(k.cfg.Patience) && l.tries > 0 {
 			msgs = append(msgs, k.rejectLot(now, l.wholeOrSelf(), protocol.Reason{Code: protocol.NoBids, Note: "no site could run it in time"})...)
 			continue
@@ -74,6 +83,9 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 			p.state = called
 			r.lots, size = append(r.lots, p), size+p.job.MaxWireSize()
 		}
+	}
+	for _, l := range heldBack {
+		k.timers.addToTimerQueue(l)
 	}
 	if len(r.lots) == 0 {
 		return msgs
@@ -101,7 +113,7 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 	shared, own := k.announcePrices(now, k.rounds)
 	call := protocol.CallForBids{Round: k.rounds, Closes: now.Add(k.cfg.Window), Weights: k.cfg.Terms, ShadowPrices: shared, MaxBytes: k.cfg.MaxOfferBytes, Planning: k.cfg.Planning}
 	for i, l := range r.lots {
-		call.Jobs = append(call.Jobs, l.job)
+		call.Jobs = append(call.Jobs, l.asCalled())
 		r.index[l.job.ID] = i
 	}
 	call.Preemptable = k.nameCandidates(now, r)
@@ -192,6 +204,7 @@ func (k *Market) closeRound(now protocol.Time) (msgs []protocol.Message) {
 		r.index[l.job.ID] = i
 	}
 	in, impossible, against := k.roundToClear(now, r)
+	k.noteOpenings(r, in)
 	out := k.rule.Clear(in)
 	if missing > 0 || len(k.sites) == 0 {
 		callSoonWithoutBids(now, out.Decisions)

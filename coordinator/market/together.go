@@ -1,0 +1,160 @@
+package market
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// How long a job in parts waits is bounded (decision 0333). If all its parts found options, but none that
+// go together, it is called again at once, and sites are asked for starts from the first instant on at which
+// some sites that suffice are open to all parts. If that fails too, because others took the room in the same
+// round, its parts are called alone, again and again: nobody else is awarded anything in between, so each of
+// these calls passes the end of a run or of a reservation, until they go together. Then they are reserved.
+// So the job waits at most for what ran or was reserved at its sites when it was first called alone.
+
+// A jointWait is how a job in parts waits for starts that go together.
+type jointWait struct {
+	startWith protocol.Time // that sites are asked for in the next call; 0: any
+	opening   protocol.Time // the least start from which parts could go together, by the bids of the last call; 0: none
+	apart     int           // calls in a row whose options did not go together
+}
+
+// mostCallsAlone bounds the calls in a row in which a job in parts is called alone, so that other jobs go on.
+const mostCallsAlone = 64
+
+// noteOpenings notes for each job in parts of a round from when its parts could go together, by their bids.
+func (k *Market) noteOpenings(r *round, in auction.Round) {
+	bids := make(map[*lot][]auction.Lot)
+	for i, l := range r.lots {
+		if l.whole != nil {
+			bids[l.whole] = append(bids[l.whole], in.Lots[i])
+		}
+	}
+	for w, lots := range bids {
+		w.joint.opening = jointOpening(lots, w.job.MaxSites, w.joint.startWith)
+	}
+}
+
+// jointOpening returns the first start of an option, after a given one, at which every part has an option that
+// starts by then at one of at most so many sites; 0 if there is none. The sites may be other ones for each start.
+func jointOpening(lots []auction.Lot, maxSites int, after protocol.Time) protocol.Time {
+	var starts []protocol.Time
+	sites := make(map[string][]protocol.Time) // the first start of each part
+	for i, l := range lots {
+		for _, b := range l.Bids {
+			if sites[b.Site] == nil {
+				sites[b.Site] = make([]protocol.Time, len(lots))
+			}
+			for _, o := range b.Options {
+				if first := sites[b.Site][i]; first == 0 || o.Start < first {
+					sites[b.Site][i] = o.Start
+				}
+				starts = append(starts, o.Start)
+			}
+		}
+	}
+	slices.Sort(starts)
+	for _, t := range slices.Compact(starts) {
+		if t > after && sitesNeeded(sites, len(lots), t) <= maxSites {
+			return t
+		}
+	}
+	return 0
+}
+
+// sitesNeeded returns how many sites it takes at least for each of so many parts to have a start by t.
+func sitesNeeded(sites map[string][]protocol.Time, parts int, t protocol.Time) int {
+	const never = protocol.MaxParts + 1
+	need := make([]int, 1<<parts) // by set of parts
+	for set := 1; set < len(need); set++ {
+		need[set] = never
+		for _, first := range sites {
+			rest := set
+			for p, at := range first {
+				if at != 0 && at <= t {
+					rest &^= 1 << p
+				}
+			}
+			if rest != set {
+				need[set] = min(need[set], need[rest]+1)
+			}
+		}
+	}
+	return need[len(need)-1]
+}
+
+// foundApart notes that the options of a job's parts did not go together, and plans its next call. It reports
+// whether that is at once.
+func (k *Market) foundApart(w *lot) bool {
+	j := &w.joint
+	switch j.apart++; {
+	case j.opening == 0 || j.apart > mostCallsAlone+2:
+		k.endJointWait(w)
+		return false
+	case j.apart == 2: // from here on alone, and at first from any start on
+		j.startWith = 0
+		k.alone = w
+	default:
+		j.startWith = j.opening
+	}
+	return true
+}
+
+// endJointWait has a job in parts called like any other.
+func (k *Market) endJointWait(w *lot) {
+	w.joint = jointWait{}
+	if k.alone == w {
+		k.alone = nil
+	}
+}
+
+// partsToCallAlone returns the parts of the job that is called alone, if there is one.
+func (k *Market) partsToCallAlone() (parts []*lot) {
+	if k.alone == nil {
+		return nil
+	}
+	for _, p := range k.alone.parts {
+		switch {
+		case p.state == waiting && p.due != 0:
+			parts = append(parts, p)
+		case p.state != ended: // it is cancelled, or being stopped
+			parts, k.alone = nil, nil
+			return nil
+		}
+	}
+	if len(parts) == 0 {
+		k.alone = nil
+	}
+	return parts
+}
+
+// isHeldBack reports whether a lot that is due waits until the job that is called alone has been.
+func (k *Market) isHeldBack(l *lot) bool {
+	return k.alone != nil && l.whole != k.alone && (l.state == waiting || l.state == awarded)
+}
+
+// asCalled returns the job of a lot as it is called.
+func (l *lot) asCalled() protocol.Job {
+	j := l.job
+	if l.whole != nil {
+		j.StartWith = l.whole.joint.startWith
+	}
+	return j
+}
+
+// jointStartNote says in the awards of parts that start later for how long they wait at most.
+func jointStartNote(awards []*auction.Decision, now protocol.Time, slack time.Duration) string {
+	last := now
+	for _, d := range awards {
+		last = max(last, d.Option.Start)
+	}
+	if last == now {
+		return ""
+	}
+	return fmt.Sprintf("all parts start together at %s, when what runs or is reserved before them ends, and at most %s later if that takes longer", format.FormatInstant(last), format.FormatDuration(slack))
+}
