@@ -23,7 +23,7 @@ func (p *bidPricing) bidsForEqual(j protocol.Job) protocol.JobBids {
 		return p.bidsForSize(j, 0)
 	}
 	for i := range p.shared {
-		if s := &p.shared[i]; p.areBidAlike(s, &j) {
+		if s := &p.shared[i]; s.holdsFor(&j) {
 			m := s.bids
 			m.Job = j.ID
 			return m
@@ -38,12 +38,11 @@ func (p *bidPricing) bidsForEqual(j protocol.Job) protocol.JobBids {
 	return m
 }
 
-// areBidAlike reports whether a shared bid is that of another job, too: the jobs are equal but for the id and, where
-// the site has no terms, the tenant. A job that may not wait has options of one start for each model, which depend
+// holdsFor reports whether a shared bid is that of another job, too: the jobs are equal but for the id. A job that may not wait has options of one start for each model, which depend
 // on its arrival and its deadline only if one of them would be late.
-func (p *bidPricing) areBidAlike(s *sharedBid, y *protocol.Job) bool {
+func (s *sharedBid) holdsFor(y *protocol.Job) bool {
 	x := &s.job
-	return asksTheSame(x, y) && (x.Tenant == y.Tenant || p.agent.cfg.Terms.IsZero()) &&
+	return asksTheSame(x, y) && x.Tenant == y.Tenant &&
 		(x.Arrival == y.Arrival && x.Deadline == y.Deadline || !x.MayWait() && s.latest != 0 && s.latest <= min(x.Deadline, y.Deadline))
 }
 
@@ -51,5 +50,5 @@ func (p *bidPricing) areBidAlike(s *sharedBid, y *protocol.Job) bool {
 func asksTheSame(x, y *protocol.Job) bool {
 	return x.GPUs == y.GPUs && x.Run == y.Run && x.CPU == y.CPU && x.Memory == y.Memory && x.Share == y.Share && x.GPUMemory == y.GPUMemory &&
 		x.Urgency == y.Urgency && x.Priority == y.Priority && x.PriorityClass == y.PriorityClass && x.Input == y.Input && x.Pause == y.Pause && x.State == y.State &&
-		x.Home == y.Home && x.Image == y.Image && x.PartOf == y.PartOf && slices.Equal(x.Models, y.Models) && slices.Equal(x.Regions, y.Regions)
+		x.StartWith == y.StartWith && x.Home == y.Home && x.Image == y.Image && x.PartOf == y.PartOf && slices.Equal(x.Models, y.Models) && slices.Equal(x.Regions, y.Regions)
 }

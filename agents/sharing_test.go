@@ -47,7 +47,7 @@ func TestEqualJobsOfACallHaveTheOptionsOfOneAlone(t *testing.T) {
 	})
 }
 
-// What a bid depends on is compared: a job that differs in any other field than the four that areBidAlike treats
+// What a bid depends on is compared: a job that differs in any other field than the four that holdsFor treats
 // is another. The fields of gangs and elastic jobs are nil in both.
 func TestEachFieldOfAJobMakesItAnother(t *testing.T) {
 	apart := []string{"ID", "Tenant", "Arrival", "Deadline", "Pods", "MinPods", "Speed", "RequiredTopology", "PreferredTopology", "RequiredFor", "Groups", "Parts", "MaxSites"}

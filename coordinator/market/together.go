@@ -2,6 +2,7 @@ package market
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -30,13 +31,17 @@ const mostCallsAlone = 64
 // noteOpenings notes for each job in parts of a round from when its parts could go together, by their bids.
 func (k *Market) noteOpenings(r *round, in auction.Round) {
 	bids := make(map[*lot][]auction.Lot)
+	var wholes []*lot // in the order of their parts
 	for i, l := range r.lots {
-		if l.whole != nil {
-			bids[l.whole] = append(bids[l.whole], in.Lots[i])
+		if w := l.whole; w != nil {
+			if bids[w] == nil {
+				wholes = append(wholes, w)
+			}
+			bids[w] = append(bids[w], in.Lots[i])
 		}
 	}
-	for w, lots := range bids {
-		w.joint.opening = jointOpening(lots, w.job.MaxSites, w.joint.startWith)
+	for _, w := range wholes {
+		w.joint.opening = jointOpening(bids[w], w.job.MaxSites, w.joint.startWith)
 	}
 }
 
@@ -73,9 +78,9 @@ func sitesNeeded(sites map[string][]protocol.Time, parts int, t protocol.Time) i
 	need := make([]int, 1<<parts) // by set of parts
 	for set := 1; set < len(need); set++ {
 		need[set] = never
-		for _, first := range sites {
+		for _, name := range slices.Sorted(maps.Keys(sites)) {
 			rest := set
-			for p, at := range first {
+			for p, at := range sites[name] {
 				if at != 0 && at <= t {
 					rest &^= 1 << p
 				}

@@ -32,7 +32,7 @@ func measureDirectRound(n, jobs int) (t roundTally, err error) {
 	}
 	t.Sites, t.Jobs = n, jobs
 	now := s.Start.Floor(time.Hour).Add(time.Hour)
-	k := market.New(market.Config{Terms: scenarios.MarketWeights(s)}, auction.New(auction.Config{}))
+	k := market.New(market.Config{MostSites: n, Terms: scenarios.MarketWeights(s)}, auction.New(auction.Config{}))
 	all := make(map[protocol.Party]bus.Machine, n)
 	register := func(ms []protocol.Message) {
 		for _, m := range ms {
