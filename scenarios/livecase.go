@@ -22,23 +22,26 @@ const livePoll = 100 * time.Millisecond
 // JudgeLive runs a scenario as a live federation does: each party has a loop of its own on the bus, and all
 // follow a clock that runs speed times as fast as the wall's. So messages take time, cross each other, and come
 // in any order. It ends when all jobs are over, and judges the run like JudgeReplay. An error says what the
-// parties did that no federation may do, such as to start half a gang.
-func JudgeLive(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, speed float64) ([]acceptance.Verdict, *history.History, error) {
+// parties did that no federation may do, such as to start half a gang. Apart has coordinator and sites run in
+// processes of their own; nil: all parties run in this one.
+func JudgeLive(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, speed float64, apart *Apart) ([]acceptance.Verdict, *history.History, error) {
 	if len(s.Services) > 0 {
 		return nil, nil, fmt.Errorf("scenarios: %s lists services, which have no end: test it without --live", s.Name)
 	}
-	st, err := buildTestbed(s, policy, Options{})
+	st, err := buildLiveTestbed(s, policy)
 	if err != nil {
 		return nil, nil, err
-	}
-	for i, site := range s.Sites { // a loop may be late, and a plain executor must never be
-		st.Parties[protocol.ExecutorParty(site.Name)] = executor.NewDurableSimExecutor(site.Name, st.executors[i])
 	}
 	run := liveCase{history: history.New(history.Config{}), jobs: s.Jobs, awaited: make(map[protocol.Party]bool), joined: make(chan struct{})}
 	for _, site := range s.Sites {
 		run.awaited[protocol.AgentParty(site.Name)] = true
 	}
-	if err := run.play(ctx, hub, st, speed, latestEnd(s)); err != nil {
+	if apart == nil {
+		err = run.play(ctx, hub, st, speed, latestEnd(s))
+	} else {
+		err = run.playApart(ctx, hub, st, speed, latestEnd(s), apart)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	var wrong []error
@@ -49,6 +52,18 @@ func JudgeLive(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus,
 		}
 	}
 	return acceptance.Judge(s, run.history), run.history, errors.Join(wrong...)
+}
+
+// buildLiveTestbed builds the testbed of a scenario that runs live.
+func buildLiveTestbed(s spec.Scenario, policy string) (*Testbed, error) {
+	st, err := buildTestbed(s, policy, Options{})
+	if err != nil {
+		return nil, err
+	}
+	for i, site := range s.Sites { // a loop may be late, and a plain executor must never be
+		st.Parties[protocol.ExecutorParty(site.Name)] = executor.NewDurableSimExecutor(site.Name, st.executors[i])
+	}
+	return st, nil
 }
 
 // latestEnd returns when a run is given up: an hour after the latest deadline and the scenario's end.
@@ -91,31 +106,45 @@ func (m heardMachine) Tick(now protocol.Time) []protocol.Message {
 }
 
 // play runs the parties until all jobs are over, or until a time.
-func (c *liveCase) play(ctx context.Context, hub bus.Bus, st *Testbed, speed float64, until protocol.Time) (err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var loops sync.WaitGroup
-	defer loops.Wait()
-	defer cancel(nil)
-	conns := make(map[protocol.Party]bus.Conn, len(st.Parties))
-	for who := range st.Parties {
-		if conns[who], err = hub.Connect(ctx, who); err != nil {
-			return fmt.Errorf("scenarios: %w", err)
-		}
+func (c *liveCase) play(ctx context.Context, hub bus.Bus, st *Testbed, speed float64, until protocol.Time) error {
+	loops, err := connectParties(ctx, hub, st.Parties)
+	if err != nil {
+		return err
 	}
+	defer loops.end()
 	clock := bus.Clock{Start: st.Start, Began: time.Now(), Speed: speed}
-	for who, machine := range st.Parties {
-		loops.Go(func() {
-			// A job that comes before the sites is refused if those that are there could never run it.
-			if who == protocol.Submitter {
-				select {
-				case <-c.joined:
-				case <-ctx.Done():
-				}
-			}
-			err := bus.Loop{Clock: clock}.Run(ctx, conns[who], heardMachine{machine, c.add})
-			cancel(fmt.Errorf("scenarios: %s stopped: %w", who, err))
-		})
+	loops.run(clock, func(who protocol.Party, m bus.Machine) bus.Machine {
+		return c.afterJoin(loops.ctx, who, heardMachine{m, c.add})
+	})
+	return c.awaitEnd(loops.ctx, clock, until)
+}
+
+// afterJoin has the submitter wait until all sites have joined: a job that comes before them is refused if
+// those that are there could never run it.
+func (c *liveCase) afterJoin(ctx context.Context, who protocol.Party, m bus.Machine) bus.Machine {
+	if who == protocol.Submitter {
+		return &waitingMachine{Machine: m, until: c.joined, done: ctx.Done()}
 	}
+	return m
+}
+
+// A waitingMachine does nothing until a channel is closed.
+type waitingMachine struct {
+	bus.Machine
+	until, done <-chan struct{}
+}
+
+// Tick implements bus.Machine.
+func (m *waitingMachine) Tick(now protocol.Time) []protocol.Message {
+	select {
+	case <-m.until:
+	case <-m.done:
+	}
+	return m.Machine.Tick(now)
+}
+
+// awaitEnd waits until all jobs are over, or until a time.
+func (c *liveCase) awaitEnd(ctx context.Context, clock bus.Clock, until protocol.Time) error {
 	look := time.NewTicker(livePoll)
 	defer look.Stop()
 	for !c.isOver() && clock.Now() < until {

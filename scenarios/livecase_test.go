@@ -48,7 +48,7 @@ func TestACaseHoldsLive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		verdicts, _, err := scenarios.JudgeLive(t.Context(), s, scenarios.PolicyAuction, server, 60)
+		verdicts, _, err := scenarios.JudgeLive(t.Context(), s, scenarios.PolicyAuction, server, 60, nil)
 		server.Close()
 		if err != nil {
 			t.Fatal(err)

@@ -162,7 +162,7 @@ published schema and against each other. The command replays nothing and reads n
 			return nil
 		},
 	})
-	cmd.AddCommand(newScenarioListCommand(), newScenarioTestCommand(), newJoinCommand(), newForecastsCommand(), &cobra.Command{
+	cmd.AddCommand(newScenarioListCommand(), newScenarioTestCommand(), newScenarioPartyCommand(), newJoinCommand(), newForecastsCommand(), &cobra.Command{
 		Use:   "schema",
 		Short: "print the JSON schema of scenario.yaml, for editors",
 		Args:  cobra.NoArgs,

@@ -54,14 +54,15 @@ policies is replayed under each of them, others under the auction.
 
 With --live nothing is replayed: coordinator, agents and executors each run in a loop of
 their own over an embedded NATS server, by a clock that runs --speed times as fast as the
-wall clock, until all jobs are over. A case of four hours takes four minutes by default;
+wall clock, until all jobs are over. With --live=processes the coordinator and each site
+are processes of this program, which join the server as any member does. A case of four hours takes four minutes by default;
 all cases run side by side, at most --parallel at a time. What a run does that no
 federation may do, such as to start half a gang, is an error. Services are for replays.
 
 Exit codes: 0 all expectations hold; 1 one fails; 2 a file is wrong, or expects nothing.`,
 		Example: `  gridbid scenario test case.yaml
   gridbid scenario test scenarios/acceptance
-  gridbid scenario test scenarios/acceptance/j*.yaml --live
+  gridbid scenario test scenarios/acceptance/j*.yaml --live=processes
   gridbid scenario test case.yaml -o json | jq '.[] | select(.holds | not)'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,6 +70,7 @@ Exit codes: 0 all expectations hold; 1 one fails; 2 a file is wrong, or expects 
 			if err != nil {
 				return usageError{err}
 			}
+			live.data = data
 			if err := live.check(cmd); err != nil {
 				return usageError{err}
 			}
@@ -170,7 +172,7 @@ func judgeCases(ctx context.Context, cases []testCase, live liveFlags) (rows []e
 // judgeCase plays a case under its policies, and judges it.
 func judgeCase(ctx context.Context, c testCase, live liveFlags) (rows []expectationRow, err error) {
 	for _, policy := range scenarios.PoliciesToJudge(c.scenario) {
-		verdicts, h, err := live.play(ctx, c.scenario, policy)
+		verdicts, h, err := live.play(ctx, c, policy)
 		if err != nil {
 			return rows, fmt.Errorf("%s: %w", c.file, err)
 		}

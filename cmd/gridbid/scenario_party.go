@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/spec"
+)
+
+// A partySetup is the first line that a process of a case reads: what it runs, and as whom it joins. It comes by
+// a pipe, since it has passwords.
+type partySetup struct {
+	File, Data, Policy string
+	URL                string // of the NATS server
+	Logins             map[protocol.Party]partyLogin
+}
+
+// A partyLogin is the user of a party at the server.
+type partyLogin struct{ Name, Password string }
+
+// A partyStart is the second line: by which clock the parties begin.
+type partyStart struct {
+	Start protocol.Time
+	Began time.Time
+	Speed float64
+}
+
+// newScenarioPartyCommand is `gridbid scenario party`, which `gridbid scenario test --live=processes` runs: some
+// parties of a case, until the pipe by which it is told so is closed.
+func newScenarioPartyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "party",
+		Short:  "run some parties of a case, for gridbid scenario test --live=processes",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runPartyProcess(cmd.Context(), bufio.NewReader(cmd.InOrStdin()), cmd.OutOrStdout())
+		},
+	}
+}
+
+// runPartyProcess reads what to run, says that it is connected, and runs.
+func runPartyProcess(ctx context.Context, in *bufio.Reader, out io.Writer) error {
+	var setup partySetup
+	if err := readLine(in, &setup); err != nil {
+		return fmt.Errorf("gridbid scenario party: read what to run: %w", err)
+	}
+	s, err := spec.LoadScenario(setup.File, spec.Options{Data: setup.Data})
+	if err != nil {
+		return err
+	}
+	var parties []protocol.Party
+	for who := range setup.Logins {
+		parties = append(parties, who)
+	}
+	hub := natsbus.Dial(setup.URL, func(who protocol.Party) ([]nats.Option, error) {
+		return []nats.Option{nats.UserInfo(setup.Logins[who].Name, setup.Logins[who].Password)}, nil
+	})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return scenarios.RunParties(ctx, s, setup.Policy, parties, hub, func() (bus.Clock, error) {
+		if _, err := fmt.Fprintln(out, "connected"); err != nil {
+			return bus.Clock{}, err
+		}
+		var begin partyStart
+		if err := readLine(in, &begin); err != nil {
+			return bus.Clock{}, fmt.Errorf("gridbid scenario party: read when to begin: %w", err)
+		}
+		go func() { // whoever judges the case has ended when the pipe has
+			_, _ = io.Copy(io.Discard, in)
+			cancel()
+		}()
+		return bus.Clock{Start: begin.Start, Began: begin.Began, Speed: begin.Speed}, nil
+	})
+}
+
+// readLine reads a line of JSON.
+func readLine(in *bufio.Reader, into any) error {
+	line, err := in.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(line, into)
+}
+
+// A partyProcess is a process of this program that runs some parties of a case.
+type partyProcess struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	stderr bytes.Buffer
+	wait   func() error
+}
+
+// startPartyProcess starts a process, and returns it when its parties are connected to the server.
+func startPartyProcess(ctx context.Context, server *natsbus.Server, setup partySetup, parties []protocol.Party) (*partyProcess, error) {
+	setup.URL, setup.Logins = server.ClientURL(), make(map[protocol.Party]partyLogin)
+	for _, who := range parties {
+		name, password, err := server.UserCredentials(who)
+		if err != nil {
+			return nil, err
+		}
+		setup.Logins[who] = partyLogin{name, password}
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p := &partyProcess{cmd: exec.CommandContext(ctx, program, "scenario", "party")}
+	p.cmd.Stderr = &p.stderr
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	p.wait = sync.OnceValue(p.cmd.Wait)
+	if err = p.say(setup); err == nil {
+		_, err = bufio.NewReader(out).ReadString('\n')
+	}
+	if err != nil {
+		p.Stop()
+		return nil, fmt.Errorf("the process of %s did not begin: %w", parties[0], errors.Join(err, p.whatItSaid()))
+	}
+	return p, nil
+}
+
+// say writes a line of JSON to the process.
+func (p *partyProcess) say(v any) error {
+	line, err := json.Marshal(v)
+	if err == nil {
+		_, err = p.in.Write(append(line, '\n'))
+	}
+	return err
+}
+
+// whatItSaid returns what the process wrote to stderr as an error; nil if it wrote nothing. The process has ended.
+func (p *partyProcess) whatItSaid() error {
+	if text := strings.TrimSpace(p.stderr.String()); text != "" {
+		return errors.New(text)
+	}
+	return nil
+}
+
+// Begin implements scenarios.PartyProcess.
+func (p *partyProcess) Begin(clock bus.Clock) error {
+	return p.say(partyStart{clock.Start, clock.Began, clock.Speed})
+}
+
+// Wait implements scenarios.PartyProcess.
+func (p *partyProcess) Wait() error {
+	err := p.wait()
+	return errors.Join(err, p.whatItSaid())
+}
+
+// Stop implements scenarios.PartyProcess.
+func (p *partyProcess) Stop() {
+	_ = p.in.Close()
+	_ = p.wait() // its error was asked for before, or does not matter any more
+}
