@@ -119,6 +119,17 @@ func (s *Server) UserCredentials(who protocol.Party) (name, password string, err
 	return name, password, nil
 }
 
+// A Login is a user and password of UserCredentials, as another process gets it.
+type Login struct{ Name, Password string }
+
+// DialAs returns a Bus over an embedded server of another process on this machine, for the parties of
+// some logins.
+func DialAs(url string, logins map[protocol.Party]Login) *Bus {
+	return Dial(url, func(who protocol.Party) ([]nats.Option, error) {
+		return []nats.Option{nats.UserInfo(logins[who].Name, logins[who].Password)}, nil
+	})
+}
+
 // PasswordsOf returns the login of parties in other processes on this machine, for
 // [Dial].
 func PasswordsOf(s *Server) func(protocol.Party) ([]nats.Option, error) {

@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/bus"
@@ -29,11 +28,8 @@ import (
 type partySetup struct {
 	File, Data, Policy string
 	URL                string // of the NATS server
-	Logins             map[protocol.Party]partyLogin
+	Logins             map[protocol.Party]natsbus.Login
 }
-
-// A partyLogin is the user of a party at the server.
-type partyLogin struct{ Name, Password string }
 
 // A partyStart is the second line: by which clock the parties begin.
 type partyStart struct {
@@ -70,9 +66,7 @@ func runPartyProcess(ctx context.Context, in *bufio.Reader, out io.Writer) error
 	for who := range setup.Logins {
 		parties = append(parties, who)
 	}
-	hub := natsbus.Dial(setup.URL, func(who protocol.Party) ([]nats.Option, error) {
-		return []nats.Option{nats.UserInfo(setup.Logins[who].Name, setup.Logins[who].Password)}, nil
-	})
+	hub := natsbus.DialAs(setup.URL, setup.Logins)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	return scenarios.RunParties(ctx, s, setup.Policy, parties, hub, func() (bus.Clock, error) {
@@ -110,13 +104,13 @@ type partyProcess struct {
 
 // startPartyProcess starts a process, and returns it when its parties are connected to the server.
 func startPartyProcess(ctx context.Context, server *natsbus.Server, setup partySetup, parties []protocol.Party) (*partyProcess, error) {
-	setup.URL, setup.Logins = server.ClientURL(), make(map[protocol.Party]partyLogin)
+	setup.URL, setup.Logins = server.ClientURL(), make(map[protocol.Party]natsbus.Login)
 	for _, who := range parties {
 		name, password, err := server.UserCredentials(who)
 		if err != nil {
 			return nil, err
 		}
-		setup.Logins[who] = partyLogin{name, password}
+		setup.Logins[who] = natsbus.Login{Name: name, Password: password}
 	}
 	program, err := os.Executable()
 	if err != nil {
