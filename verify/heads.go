@@ -86,3 +86,14 @@ func provedBy(links []protocol.LogLink, was, is proof.Head) bool {
 		return l.Old == was.Size && l.New == is.Size && proof.CheckConsistency(l.Path, was, is) == nil
 	})
 }
+
+// checkCosigned compares a head that another site cosigned with the one of that size that the reader was shown.
+func (r *partyReader) checkCosigned(site string, h proof.Head) {
+	r.Heads++
+	switch own, ok := r.heads[h.Size]; {
+	case ok && own != h:
+		r.add(SplitView, NoIndex, "%s: two logs of %d entries have different roots: keep both heads, they prove it", nameReaders(seenHead{}, seenHead{by: site}), h.Size)
+	case !ok:
+		r.note("site %s cosigned a head of %d entries, and you hold none of that size: verify again when you do, or compare its ledger (--other)", site, h.Size)
+	}
+}

@@ -19,6 +19,8 @@ type PartyInput struct {
 	// Shown is what the coordinator shows: Openings, the messages that they name, and heads.
 	Shown  []protocol.Message
 	Others map[string][]protocol.Message // what other sites hold, by site; of it only the heads are read
+	// Cosigned are heads that other sites cosigned, by site.
+	Cosigned map[string]proof.Head
 }
 
 // A shownEntry is an entry of the log that is proved to be there.
@@ -87,6 +89,9 @@ func (r *partyReader) readHeads(openings []protocol.Openings) {
 		others, links = append(others, more...), append(links, moreLinks...)
 	}
 	r.checkHeads(heads, others, links)
+	for _, site := range sortedKeys(r.Cosigned) {
+		r.checkCosigned(site, r.Cosigned[site])
+	}
 	if len(r.heads) == 0 {
 		r.note("there is no head of the log: what the coordinator shows is compared with nothing")
 	}

@@ -1,6 +1,7 @@
 package natsbus
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
@@ -75,14 +76,31 @@ func (a Access) ConnectOptions() ([]nats.Option, error) {
 		if err != nil {
 			return nil, fmt.Errorf("natsbus: access: seed %s: %w", a.Seed, err)
 		}
-		options = append(options, login)
+		options = append(options, login, signChallengesOnly)
 	case a.Creds != "":
 		if err := CheckKeyFileMode(a.Creds); err != nil {
 			return nil, err
 		}
-		options = append(options, nats.UserCredentials(a.Creds))
+		options = append(options, nats.UserCredentials(a.Creds), signChallengesOnly)
 	}
 	return options, nil
+}
+
+// signChallengesOnly has a client sign what a server asks it to sign at login only if that is a challenge of
+// nats-server: up to 31 characters of base64url. With the same key a party signs digests of messages (32 bytes)
+// and heads of the log, and a lying server could otherwise ask for such a signature. It follows the option that
+// sets the key.
+func signChallengesOnly(o *nats.Options) error {
+	sign := o.SignatureCB
+	o.SignatureCB = func(challenge []byte) ([]byte, error) {
+		if len(challenge) > 31 || bytes.ContainsFunc(challenge, func(c rune) bool {
+			return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_')
+		}) {
+			return nil, fmt.Errorf("natsbus: access: the server asks to sign %.80q, which is no challenge of nats-server: it may want a forged signature; check url and ca", challenge)
+		}
+		return sign(challenge)
+	}
+	return nil
 }
 
 // usesTLS reports whether the connection uses TLS.

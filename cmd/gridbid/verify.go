@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/sumdb/note"
@@ -17,6 +18,7 @@ import (
 	"github.com/gridbid/gridbid/bus/natsbus/federation"
 	"github.com/gridbid/gridbid/bus/wal"
 	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/atomicfile"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/protocol/proof"
 	"github.com/gridbid/gridbid/verify"
@@ -91,6 +93,10 @@ type partyFlags struct {
 	held  string
 	shown string
 	keys  []string
+
+	cosign    string   // file for the newest head, cosigned
+	cosigned  []string // SITE=FILE
+	otherKeys []string // SITE=KEY
 }
 
 func (f *partyFlags) register(cmd *cobra.Command, held string) {
@@ -101,6 +107,71 @@ func (f *partyFlags) register(cmd *cobra.Command, held string) {
 	cmd.Flags().StringArrayVar(&f.keys, "key", nil, "`KEY` with which it signs: a public key, which begins with U, or the file of a seed. Repeatable, for those of earlier times")
 }
 
+// registerCosigned adds the flags that read heads cosigned by other sites.
+func (f *partyFlags) registerCosigned(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.cosigned, "cosigned", nil, "`SITE=FILE`: a head that another site cosigned (--cosign) is compared with yours. Repeatable")
+	cmd.Flags().StringArrayVar(&f.otherKeys, "other-key", nil, "`SITE=KEY`: the public key of that site, from the site and not from the hub. Repeatable")
+}
+
+// readCosigned reads the heads that other sites cosigned.
+func (f *partyFlags) readCosigned(log note.Verifier) (map[string]proof.Head, error) {
+	keys := make(map[string][]string)
+	for _, one := range f.otherKeys {
+		site, key, _ := strings.Cut(one, "=")
+		public, err := publicKeys([]string{key})
+		if err != nil {
+			return nil, err
+		}
+		keys[site] = append(keys[site], public...)
+	}
+	out := make(map[string]proof.Head)
+	for _, one := range f.cosigned {
+		site, path, ok := strings.Cut(one, "=")
+		if !ok || site == "" || len(keys[site]) == 0 {
+			return nil, usageError{fmt.Errorf("--cosigned %q: want SITE=FILE, and the site's public key as --other-key SITE=KEY", one)}
+		}
+		text, err := os.ReadFile(path)
+		if err == nil {
+			out[site], err = proof.OpenCosigned(log, string(text), site, keys[site])
+		}
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--cosigned %s: %w", one, err)}
+		}
+	}
+	return out, nil
+}
+
+// writeCosigned cosigns the newest head that the site holds, once all that it was shown agrees.
+func (f *partyFlags) writeCosigned(site string, in verify.PartyInput) error {
+	var key proof.PartyKey
+	for _, file := range f.keys {
+		if text, err := os.ReadFile(file); err == nil {
+			if key, err = proof.ReadPartyKey(text); err != nil {
+				return usageError{fmt.Errorf("--key %s: %w", file, err)}
+			}
+		}
+	}
+	if key.Sign == nil {
+		return usageError{errors.New("--cosign signs with the site's key: name the file of its seed with --key")}
+	}
+	newest, size := "", uint64(0)
+	for _, m := range in.Held {
+		if b, ok := m.Body.(protocol.LogHead); ok {
+			if h, err := proof.OpenHead(in.Log, b.Note); err == nil && h.Size >= size {
+				newest, size = b.Note, h.Size
+			}
+		}
+	}
+	if newest == "" {
+		return errors.New("--cosign: the site holds no head of the log")
+	}
+	text, err := proof.CosignHead(in.Log, newest, site, key, time.Now())
+	if err != nil {
+		return err
+	}
+	return atomicfile.ReplaceFile(f.cosign, []byte(text), 0o644)
+}
+
 // newVerifySite is `gridbid verify site`.
 func newVerifySite() *cobra.Command {
 	var f partyFlags
@@ -108,13 +179,17 @@ func newVerifySite() *cobra.Command {
 		Use:   "site NAME",
 		Short: "check the log as a site",
 		Example: `  gridbid verify site oslo --log-key log.pub --held held --key oslo.nk
-  gridbid verify site oslo --log-key log.pub --held held --key oslo.nk --other lyon=lyon-held`,
+  gridbid verify site oslo --log-key log.pub --held held --key oslo.nk --other lyon=lyon-held
+  gridbid verify site oslo --log-key log.pub --held held --key oslo.nk --cosign oslo.head
+  gridbid verify site lyon --log-key log.pub --held held --cosigned oslo=oslo.head --other-key oslo=UABC...`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, protocol.AgentParty(args[0]), "site="+url.QueryEscape(args[0]))
 		},
 	}
 	f.register(cmd, "`LEDGER` of what the site said and was told, file or folder: the agent's folder held")
+	f.registerCosigned(cmd)
+	cmd.Flags().StringVar(&f.cosign, "cosign", "", "`FILE` for the newest head with the site's cosignature, for other sites to compare; written only if all agrees")
 	_ = cmd.MarkFlagRequired("held")
 	return cmd
 }
@@ -136,6 +211,7 @@ func newVerifyTenant() *cobra.Command {
 			return f.run(cmd, protocol.Party(party), query)
 		},
 	}
+	f.registerCosigned(cmd)
 	f.register(cmd, "`LEDGER` of what the submitter said and was told, file or folder, if it keeps one")
 	cmd.Flags().StringVar(&party, "party", "", "`PARTY` as which the tenant's jobs are submitted over NATS; without, through the API")
 	return cmd
@@ -167,7 +243,14 @@ func (f *partyFlags) run(cmd *cobra.Command, who protocol.Party, query string) e
 	if in.Others, err = f.readOthers(cmd); err != nil {
 		return err
 	}
-	return printReport(cmd, &f.outputFlags, verify.CheckParty(in))
+	if in.Cosigned, err = f.readCosigned(in.Log); err != nil {
+		return err
+	}
+	report := verify.CheckParty(in)
+	if err := printReport(cmd, &f.outputFlags, report); err != nil || f.cosign == "" {
+		return err
+	}
+	return f.writeCosigned(who.SiteName(), in)
 }
 
 // askProof asks the coordinator what it shows a party of the log.

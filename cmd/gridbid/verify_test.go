@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
+	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/bus/wal"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/market"
@@ -89,6 +90,18 @@ func TestVerifyTellsAnHonestCoordinatorFromALiar(t *testing.T) {
 	n := notary.New(notary.Config{Key: key, Salts: proof.SaltKey("secret")}, "{}")
 	n.Surround(market.New(market.Config{}, n.ObserveRule(auction.New(auction.Config{}))))
 	n.BeginIncarnation(1)
+	seedFile := filepath.Join(dir, "oslo.nk")
+	seed, public, err := natsbus.NewUserKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(seedFile, seed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	siteKey, err := proof.ReadPartyKey(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
 	oslo, now, seq := protocol.AgentParty("oslo"), protocol.Time(1_649_851_200_000), uint64(0)
 	var record, held []protocol.Message
 	keep := func(out []protocol.Message) {
@@ -107,9 +120,17 @@ func TestVerifyTellsAnHonestCoordinatorFromALiar(t *testing.T) {
 	hear := func(from protocol.Party, b protocol.Body) {
 		seq++
 		m := protocol.Message{Version: protocol.Current, At: now, From: from, Seq: seq, To: protocol.Coordinator, Body: b}
-		if record = append(record, m); from == oslo {
+		if from == oslo {
 			held = append(held, m)
+			data, err := protocol.AppendSigned(nil, m, siteKey.Sign)
+			if err == nil {
+				m, err = protocol.Decode(data)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
+		record = append(record, m)
 		keep(n.Step(now, m))
 	}
 	hear(oslo, protocol.RegisterSite{Site: "oslo"})
@@ -124,14 +145,14 @@ func TestVerifyTellsAnHonestCoordinatorFromALiar(t *testing.T) {
 		}
 		return shown
 	}
-	public := filepath.Join(dir, "log.pub")
+	logKey := filepath.Join(dir, "log.pub")
 	mine := writeLedger(t, filepath.Join(dir, "held.ledger"), held)
 	verify := func(name string, wantCode int, want string) {
 		t.Helper()
 		all := writeLedger(t, filepath.Join(dir, name+"-record.ledger"), record)
 		site := writeLedger(t, filepath.Join(dir, name+"-site.ledger"), shownTo(notary.Reader{Party: oslo}))
 		for _, args := range [][]string{{"record", all}, {"site", "oslo", "--held", mine, "--shown", site}} {
-			out, errs, code := runProgram(t, append([]string{"verify", "--log-key", public}, args...)...)
+			out, errs, code := runProgram(t, append([]string{"verify", "--log-key", logKey}, args...)...)
 			if code != wantCode || !strings.Contains(out, want) {
 				t.Errorf("%s, verify %s: exit code %d\n%s%s", name, args[0], code, out, errs)
 			}
@@ -139,8 +160,25 @@ func TestVerifyTellsAnHonestCoordinatorFromALiar(t *testing.T) {
 	}
 	verify("honest", 0, "all that was checked agrees")
 	tenant := writeLedger(t, filepath.Join(dir, "tenant.ledger"), shownTo(notary.Reader{Tenant: "vision"}))
-	if out, errs, code := runProgram(t, "verify", "tenant", "vision", "--log-key", public, "--shown", tenant, "--other", "oslo="+mine, "-o", "json"); code != 0 || !strings.Contains(out, `"findings": []`) && !strings.Contains(out, `"findings": null`) {
+	if out, errs, code := runProgram(t, "verify", "tenant", "vision", "--log-key", logKey, "--shown", tenant, "--other", "oslo="+mine, "-o", "json"); code != 0 || !strings.Contains(out, `"findings": []`) && !strings.Contains(out, `"findings": null`) {
 		t.Errorf("the tenant: exit code %d\n%s%s", code, out, errs)
+	}
+	// The site cosigns its newest head once all agrees, and a tenant compares it with what it is shown.
+	head, site := filepath.Join(dir, "oslo.head"), filepath.Join(dir, "honest-site.ledger")
+	if out, errs, code := runProgram(t, "verify", "site", "oslo", "--log-key", logKey, "--held", mine, "--shown", site, "--key", seedFile, "--cosign", head); code != 0 {
+		t.Fatalf("--cosign: exit code %d\n%s%s", code, out, errs)
+	}
+	compare := func(key string) (string, string, int) {
+		return runProgram(t, "verify", "tenant", "vision", "--log-key", logKey, "--shown", tenant, "--cosigned", "oslo="+head, "--other-key", "oslo="+key)
+	}
+	if out, errs, code := compare(public); code != 0 || strings.Contains(out, "cosigned a head") {
+		t.Errorf("--cosigned: exit code %d\n%s%s", code, out, errs)
+	}
+	if _, errs, code := compare(newPublicKey(t)); code != 2 || !strings.Contains(errs, "did not cosign the head") {
+		t.Errorf("cosigned by another key: exit code %d\n%s", code, errs)
+	}
+	if _, errs, code := runProgram(t, "verify", "site", "oslo", "--log-key", logKey, "--held", mine, "--shown", site, "--key", public, "--cosign", head+"2"); code != 2 || !strings.Contains(errs, "seed") {
+		t.Errorf("--cosign without a seed: exit code %d\n%s", code, errs)
 	}
 	for i, m := range record {
 		if b, ok := m.Body.(protocol.Bids); ok {
@@ -149,4 +187,20 @@ func TestVerifyTellsAnHonestCoordinatorFromALiar(t *testing.T) {
 		}
 	}
 	verify("lying", 1, "is not what the log has there")
+	if _, _, code := runProgram(t, "verify", "site", "oslo", "--log-key", logKey, "--held", mine, "--shown", filepath.Join(dir, "lying-site.ledger"), "--key", seedFile, "--cosign", head+"3"); code != 1 {
+		t.Errorf("a lying coordinator: exit code %d", code)
+	}
+	if _, err := os.Stat(head + "3"); err == nil {
+		t.Error("a head is cosigned of a log that does not agree")
+	}
+}
+
+// newPublicKey returns a public key that signed nothing.
+func newPublicKey(t *testing.T) string {
+	t.Helper()
+	_, public, err := natsbus.NewUserKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return public
 }
