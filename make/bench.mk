@@ -1,3 +1,8 @@
+## bench-services: replay the recorded days with a service beside the jobs, under several rules of division; needs the data, ten minutes of one core
+.PHONY: bench-services
+bench-services:
+	$(GO) run ./cmd/gridbid bench services --data $(DATA)
+
 # The benchmark. Rows are kept in $(DAYS), so it goes on where it was stopped.
 DAYS ?= .gridbid/bench-days
 

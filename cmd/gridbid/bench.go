@@ -98,7 +98,7 @@ rows that are missing, or whose scenario, weights or program changed.`,
 	fl.IntVar(&f.steps, "steps", 200, "steps of the search for bounds")
 	registerSearchFlag(days, &f.search)
 	f.registerOutput(days)
-	cmd.AddCommand(days, newBenchFrontCommand(), newBenchChanceCommand(), newBenchExplainCommand(), newBenchPaymentsCommand(), newBenchProfilesCommand(), newBenchServingCommand())
+	cmd.AddCommand(days, newBenchFrontCommand(), newBenchChanceCommand(), newBenchExplainCommand(), newBenchPaymentsCommand(), newBenchProfilesCommand(), newBenchServingCommand(), newBenchServicesCommand())
 	return cmd
 }
 

@@ -139,6 +139,7 @@ var plan = []line{
 	{"lab/bound", shell, "protocol agents agents/capacity agents/power scenarios scenarios/spec", "", "a lower bound on the cost of any policy, from the physics of the scenario"},
 	{"lab/bench", shell, "internal/yamlschema internal/atomicfile bus/membus protocol coordinator/accounts coordinator/auction history explain/query explain/record explain/narrate explain/format explain/ask explain/timeline explain/timeline/tail explain/mcp explain/page explain/chart scenarios lab/bound scenarios/spec scenarios/report", "", "compares many replays in one table"},
 
+	{"lab/serviceday", shell, "agents/serving bus/membus protocol lab/bench scenarios scenarios/spec scenarios/trace", "", "replays days on which a service runs beside the jobs, under several rules of division"},
 	{"lab/learn/fit", pure, "internal/net", "", "trains nets on steps and rewards; it does not know what they mean"},
 	{"lab/learn", shell, "bus/membus coordinator/auction internal/net protocol scenarios scenarios/spec scenarios/learned lab/bound lab/learn/fit", "", "trains the policy greensched on invented days; nothing that decides imports it"},
 	{"lab/seat", shell, "internal/plainerror protocol bus/membus coordinator/auction history scenarios scenarios/spec scenarios/learned lab/bound", "", "outside programs at a seat of a replay, by lines; what they see, and what they may do"},

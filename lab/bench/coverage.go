@@ -119,13 +119,13 @@ func computeCoverage(runs [][]BenchRow, pairs int, planted float64) CoverageResu
 				x[i], y[i] = f.value(r[two[0]]), f.value(r[two[1]])
 				dearer[i] = float64(x[i] * (1 + planted))
 			}
-			null := ratioInterval(days, x, y)
+			null := RatioInterval(days, x, y)
 			out.Units = null.N
 			of.HalfSize += (null.High - null.Low) / 2 / float64(pairs)
 			if null.WithinChance() {
 				of.Held++
 			}
-			if with := ratioInterval(days, dearer, y); !with.WithinChance() && with.Low > 0 {
+			if with := RatioInterval(days, dearer, y); !with.WithinChance() && with.Low > 0 {
 				of.Detected++
 			}
 		}

@@ -114,7 +114,7 @@ func (f pairedFigure) compare(entry, reference string, pairs []runPair) Differen
 	}
 	out := Difference{Entry: entry, Reference: reference, Figure: f.key, Unit: f.unit, Pairs: len(pairs)}
 	if f.unit == "%" {
-		out.Interval = ratioInterval(days, x, y)
+		out.Interval = RatioInterval(days, x, y)
 	} else {
 		diff := make([]float64, len(x))
 		for i := range x {
@@ -135,11 +135,11 @@ func (f pairedFigure) compare(entry, reference string, pairs []runPair) Differen
 	return out
 }
 
-// ratioInterval returns by which fraction x is above y. It takes logarithms, so that a run that
+// RatioInterval returns by which fraction x is above y. It takes logarithms, so that a run that
 // costs twice as much and one that costs half cancel, and no day weighs more than another. Where
 // a figure is not above zero, as negative prices can cause, it takes differences over the mean
 // of y; where that is not above zero either, a fraction has no meaning and N is 0.
-func ratioInterval(days []string, x, y []float64) Interval {
+func RatioInterval(days []string, x, y []float64) Interval {
 	values, positive := make([]float64, len(x)), true
 	for i := range x {
 		positive = positive && x[i] > 0 && y[i] > 0
@@ -336,4 +336,9 @@ func findDifference(all []Difference, entry, reference, figure string) (Differen
 		return Difference{}, false
 	}
 	return all[i], true
+}
+
+// DifferenceInterval returns the mean of values, one for each pair of runs, with its interval over days.
+func DifferenceInterval(days []string, values []float64) Interval {
+	return bootstrapInterval(unitsOf(days, values))
 }

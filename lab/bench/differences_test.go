@@ -99,14 +99,14 @@ func TestRatiosOfFiguresThatMayBeBelowZero(t *testing.T) {
 	days := []string{"a", "a", "b", "b", "c", "c"}
 	y := []float64{4, 2, -1, 3, 2, 2} // mean 2
 	x := []float64{5, 3, 0, 4, 3, 3}  // one dollar more
-	if got := ratioInterval(days, x, y); math.Abs(got.Mean-0.5) > 1e-12 || got.N != 6 {
+	if got := RatioInterval(days, x, y); math.Abs(got.Mean-0.5) > 1e-12 || got.N != 6 {
 		t.Errorf("%+v; want a mean of one half", got)
 	}
-	if got := ratioInterval(days, x, []float64{-4, 2, -1, 1, 1, 1}); got != (Interval{}) {
+	if got := RatioInterval(days, x, []float64{-4, 2, -1, 1, 1, 1}); got != (Interval{}) {
 		t.Errorf("against a mean of zero: %+v", got)
 	}
 	// A run at twice the cost and one at half of it cancel.
-	if got := ratioInterval(days, []float64{2, 1, 2, 1, 2, 1}, []float64{1, 2, 1, 2, 1, 2}); math.Abs(got.Mean) > 1e-12 || got.Low >= 0 || got.High <= 0 {
+	if got := RatioInterval(days, []float64{2, 1, 2, 1, 2, 1}, []float64{1, 2, 1, 2, 1, 2}); math.Abs(got.Mean) > 1e-12 || got.Low >= 0 || got.High <= 0 {
 		t.Errorf("twice and half: %+v", got)
 	}
 }
