@@ -25,6 +25,7 @@ type heldService struct {
 	unordered bool   // replicas has changed since the last RunReplicas
 	order     uint64 // of the newest RunReplicas
 	answered  bool   // the executor answered that one
+	restored  bool   // it has answered none since this process started, so nobody knows what runs
 	running   map[int]bool
 	resendAt  protocol.Time
 	delay     time.Duration
@@ -191,7 +192,7 @@ func (a *Agent) handleReplicasRunning(now protocol.Time, b protocol.ReplicasRunn
 	if h == nil || b.Revision != h.order || h.unordered {
 		return // of an older list: the answer to the newest one follows
 	}
-	h.answered = true
+	h.answered, h.restored = true, false
 	for _, r := range h.stopping {
 		a.fleet.EndRun(now, protocol.ReplicaName(h.service.ID, r.Number))
 	}
@@ -220,9 +221,10 @@ func (a *Agent) nextServiceResend() (due protocol.Time) {
 }
 
 // status returns how the replicas of a service stand. An assignment that has some stopped is acknowledged once
-// they are, so that nobody else is sold their room before.
+// they are, so that nobody else is sold their room before; an agent that has just started acknowledges none until it knows
+// what runs.
 func (h *heldService) status() protocol.ReplicaStatus {
-	if len(h.stopping) == 0 {
+	if len(h.stopping) == 0 && !h.restored {
 		h.acked = protocol.ReplicaStatus{Revision: h.revision, Assigned: h.count}
 	}
 	return protocol.ReplicaStatus{
@@ -239,7 +241,7 @@ func (a *Agent) restoreReplicas(b protocol.RunReplicas) {
 		a.services[b.Service.ID] = h
 	}
 	h.replicas, h.stopping, h.order, h.newest = slices.Clone(b.Replicas), slices.Clone(b.Stopping), b.Revision, b.Newest
-	h.unordered, h.answered, h.delay = false, false, firstRetryDelay
+	h.unordered, h.answered, h.restored, h.delay = false, false, true, firstRetryDelay
 }
 
 // needsServiceEvent reports whether an event of a service is still needed: the newest assignment and list

@@ -136,6 +136,9 @@ func (s *Service) Replica() Job {
 		Models: s.Models, Regions: s.Sites, Priority: s.Priority, Urgency: UrgencyNow, Arrival: 1, Deadline: 1, Run: MaxRun}
 }
 
+// GPUMilli returns what one replica takes, in thousandths of a GPU.
+func (s *Service) GPUMilli() Milli { return Milli(s.GPUs) * s.Share }
+
 // replicaPrefix begins the names of replicas, and of no job.
 const replicaPrefix = "service "
 

@@ -212,7 +212,7 @@ type site struct {
 func New(cfg Config, rule auction.ClearingRule) *Market {
 	cfg = cfg.withDefaults()
 	counts := make(map[string]int)
-	return &Market{
+	k := &Market{
 		cfg:         cfg,
 		rule:        rule,
 		services:    services.New(services.Config{Gather: cfg.Gather, Window: cfg.Window, Weights: cfg.Terms}, counts),
@@ -223,6 +223,8 @@ func New(cfg Config, rule auction.ClearingRule) *Market {
 		counts:      counts,
 		writeQuotas: make(map[string]writeQuota),
 	}
+	k.services.LimitBy(k.quotaRoomOf)
+	return k
 }
 
 // RefusalCounts returns how often the market refused to read a message or a part of one, by

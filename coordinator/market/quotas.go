@@ -36,6 +36,10 @@ func (k *Market) quotaUseOf(now protocol.Time, tree *quota.Tree, u *plannedUse, 
 	for _, id := range slices.Sorted(maps.Keys(u.jobs)) {
 		q.addUses(u.jobs[id], 1)
 	}
+	held := k.services.HeldGPUs()
+	for _, tenant := range slices.Sorted(maps.Keys(held)) { // replicas have no planned end
+		q.addUses([]runUse{{job: &protocol.Job{Tenant: tenant}, from: now, to: protocol.Time(1<<63 - 1), gpus: held[tenant]}}, 1)
+	}
 	ask := make(map[string]protocol.Milli)
 	for _, name := range slices.Sorted(maps.Keys(q.profiles)) { // groups ask for what their leaves do, so theirs is not read
 		ask[name] = protocol.Milli(q.profiles[name].peakBetween(now, protocol.Time(1<<63-1)))
@@ -54,6 +58,42 @@ func (k *Market) quotaUseOf(now protocol.Time, tree *quota.Tree, u *plannedUse, 
 	}
 	q.shares = tree.Shares(k.registeredGPUs(), ask)
 	return q
+}
+
+// quotaRoomOf returns what the max of a tenant's quota, and of the groups above it, leaves to services beside those
+// that hold so many by tenant, and beside all jobs that are awarded; false if no quota limits it.
+func (k *Market) quotaRoomOf(tenant string, held map[string]protocol.Milli) (room protocol.Milli, limited bool) {
+	tree := k.quotaTree()
+	if tree.IsEmpty() {
+		return 0, false
+	}
+	leaf, named := tree.LeafOf(tenant)
+	if !named {
+		return 0, true // as for a job: no quota names its tenant
+	}
+	used := make(map[string]protocol.Milli) // by quota
+	take := func(tenant string, gpus protocol.Milli) {
+		if leaf, ok := tree.LeafOf(tenant); ok {
+			for _, q := range tree.PathOf(leaf) {
+				used[q.Name] += gpus
+			}
+		}
+	}
+	for tenant, gpus := range held {
+		take(tenant, gpus)
+	}
+	for _, l := range k.lots {
+		if l.state == awarded || l.state == accepted {
+			at := l.submitted.AtPlaces(l.places)
+			take(l.submitted.Tenant, at.TotalGPUMilli())
+		}
+	}
+	for _, q := range tree.PathOf(leaf) {
+		if free := q.Max - used[q.Name]; q.Max != 0 && (!limited || free < room) {
+			room, limited = free, true
+		}
+	}
+	return room, limited
 }
 
 // registeredGPUs returns the GPUs of all sites, in thousandths.

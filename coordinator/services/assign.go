@@ -56,7 +56,7 @@ func (k *Services) assign(now protocol.Time, s *service, site string, count int)
 // elsewhere, as they found no place or do not run yet, stay where they are: first those that run. A site that has
 // not said how it stands keeps all.
 func (k *Services) finishMove(now protocol.Time, s *service) {
-	missing, ready := s.pending, make(map[string]int)
+	missing, ready := max(s.pending-s.overQuota, 0), make(map[string]int)
 	for _, site := range s.siteNames() {
 		if st := s.status[site]; st.Revision >= s.wish[site].revision {
 			ready[site] = st.Ready

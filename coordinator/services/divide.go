@@ -45,7 +45,7 @@ func (k *Services) previewRebalance(now protocol.Time, s *service, c *call, site
 		k.counts["division-failed"]++
 		return
 	}
-	b := protocol.ServiceDivision{Service: s.spec.ID, Decision: s.decision, Wanted: s.spec.Wanted, Pending: d.Pending, Why: protocol.Reason{Code: protocol.Rebalanced}, Preview: true}
+	b := protocol.ServiceDivision{Service: s.spec.ID, Decision: s.decision, Wanted: s.spec.Wanted, Pending: d.Pending + s.overQuota, Why: protocol.Reason{Code: protocol.Rebalanced}, Preview: true}
 	if s.spec.Division.Rule == protocol.DivideByCost {
 		b.Cost, b.Bound, b.Stay, b.Starts = d.Cost, d.LowerBound, stay.Cost, d.StartCost
 	}
@@ -82,6 +82,7 @@ func (k *Services) divide(now protocol.Time, s *service, c *call, sites []Site) 
 // conclude decides by a division, and has a service that is not settled looked at again.
 func (k *Services) conclude(now protocol.Time, s *service, d division.Division, cause protocol.Code, c *call, sites []Site) {
 	s.due, s.cause, s.rebalance = 0, "", false
+	d.Pending += s.overQuota
 	k.decide(now, s, d, cause, c, sites)
 	if s.pending > 0 || d.Placed > s.spec.Wanted || s.isUnsettled() { // a site that did not answer may keep too many
 		s.due = now.Add(k.cfg.Check).Floor(k.cfg.Check)
@@ -111,6 +112,8 @@ func (k *Services) request(now protocol.Time, s *service, c *call, sites []Site)
 		Rebalance: s.rebalance, ExclusiveTiers: p.Division.Exclusive,
 		Move: division.Move{Horizon: p.MoveHorizon(), Hysteresis: hysteresis},
 	}
+	r.Wanted = k.withinQuota(s)
+	r.Min = min(r.Min, r.Wanted)
 	r.SpreadConstraints = spreadOf(p.Division)
 	barred := k.barredSites(s, sites)
 	s.barred = nil
@@ -238,6 +241,9 @@ func namesOf(x, y map[string]int) []string {
 func lackOf(s *service, d division.Division) (why protocol.Reason) {
 	if d.Pending == 0 {
 		return why
+	}
+	if s.overQuota > 0 {
+		return s.lackOfQuota()
 	}
 	if len(s.barred) > 0 {
 		note := fmt.Sprintf("%d wanted, %d fit; its affinities and spread bar it from %s", s.spec.Wanted, d.Placed, strings.Join(s.barred, ", "))

@@ -67,20 +67,22 @@ type Services struct {
 	restored bool                     // events were restored, and no step was taken since
 	counts   map[string]int           // of what was refused, by reason
 	out      []Output                 // of the current step
+	quota    QuotaRoom                // nil: no quotas are kept
 }
 
 // A service is one service and what its sites were told.
 type service struct {
-	spec     protocol.Service
-	order    int
-	deleted  bool
-	decision uint64
-	target   map[string]int        // by the newest decision
-	wish     map[string]assignment // what each site was told last; above its target while replicas move away
-	status   map[string]protocol.ReplicaStatus
-	pending  int
-	lack     protocol.Reason
-	barred   []string // sites where no replica may start, when it was divided last: see constraints.go
+	spec      protocol.Service
+	order     int
+	deleted   bool
+	decision  uint64
+	target    map[string]int        // by the newest decision
+	wish      map[string]assignment // what each site was told last; above its target while replicas move away
+	status    map[string]protocol.ReplicaStatus
+	pending   int
+	lack      protocol.Reason
+	overQuota int      // of pending: see quota.go
+	barred    []string // sites where no replica may start, when it was divided last: see constraints.go
 
 	due       protocol.Time // of the next call; 0: none
 	cause     protocol.Code // of what it is for; "": to look whether anything has changed

@@ -19,6 +19,9 @@ func (k *Services) divideTogether(now protocol.Time, all []*service, c *call, si
 	free := make(map[string]protocol.Milli) // by site, in thousandths of a GPU
 	for i, s := range all {
 		r := k.request(now, s, c, sites)
+		if _, limited := k.roomOf(s); limited { // what one gets counts for the next
+			return false
+		}
 		if s.spec.GPUs == 0 || s.spec.Affinity != "" || s.spec.AntiAffinity != "" || !slices.Equal(s.spec.Models, all[0].spec.Models) || len(s.stuckReplicas(now, r.Sites)) > 0 {
 			return false
 		}
