@@ -56,10 +56,10 @@ func (o *ownJob) givenUp() {
 func (a *Agent) startsAlone() bool { return a.heartbeat.every > 0 && len(a.cfg.Terms.Own) > 0 }
 
 // MayStartAlone reports whether the agent may start a job by itself: one of its queue and of its own tenants, and
-// not one in parts, which a coordinator takes from no queue.
+// neither one in parts, which a coordinator takes from no queue, nor a part, which only a coordinator makes.
 // It may be called while the agent runs.
 func (a *Agent) MayStartAlone(j *protocol.Job) bool {
-	return a.startsAlone() && a.isOwnJob(j) && !j.IsDivided()
+	return a.startsAlone() && a.isOwnJob(j) && !j.IsDivided() && j.PartOf == ""
 }
 
 // isAlone reports whether the agent has heard no coordinator for a while.

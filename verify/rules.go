@@ -23,7 +23,15 @@ type ledgerState struct {
 	reports  map[protocol.JobID]protocol.UsageReport // own ones, the last
 	stopped  map[protocol.JobID]protocol.Preempted   // of which a Settlement follows
 	preempts map[protocol.JobID]protocol.Preempt     // what the coordinator asked for, the last
-	trust    accounts.Trust                          // folded from settlements
+	started  map[runOf]bool                          // own runs, as reported
+	missed   map[runOf]bool                          // own runs that the coordinator says did not start
+	trust    accounts.Trust                          // folded from settlements and missed starts
+}
+
+// A runOf is a job under an award.
+type runOf struct {
+	job   protocol.JobID
+	epoch uint64
 }
 
 func newLedgerState() *ledgerState {
@@ -32,6 +40,7 @@ func newLedgerState() *ledgerState {
 		prices: make(map[uint64][]protocol.ShadowPrice), own: make(map[uint64][]protocol.ShadowPrice),
 		awards: make(map[protocol.JobID]protocol.Award), reports: make(map[protocol.JobID]protocol.UsageReport),
 		stopped: make(map[protocol.JobID]protocol.Preempted), preempts: make(map[protocol.JobID]protocol.Preempt),
+		started: make(map[runOf]bool), missed: make(map[runOf]bool),
 	}
 }
 
@@ -62,8 +71,11 @@ func (r *partyReader) checkRules() {
 			if report, ok := b.Report(); ok {
 				s.reports[b.Job], s.stopped[b.Job] = report, b
 			}
+		case protocol.Started:
+			s.started[runOf{b.Job, b.Epoch}] = true
 		case protocol.Preempt:
 			s.preempts[b.Job] = b
+			r.checkMissedStart(s, e, b, site)
 		case protocol.Policy:
 			r.checkPolicy(s, e, b)
 		case protocol.SitePrices:
@@ -143,7 +155,7 @@ func (r *partyReader) checkClearing(s *ledgerState, e shownEntry, b protocol.Sit
 		r.add(Capacity, e.Index, "round %d read another capacity than you stated", b.Round)
 	}
 	if want := s.trust.TrustFactor(site); r.whole && b.Trust != want {
-		r.add(Trusted, e.Index, "round %d took your bids times %d/1000; your settlements give %d/1000", b.Round, b.Trust, want)
+		r.add(Trusted, e.Index, "round %d took your bids times %d/1000; your settlements and missed starts give %d/1000", b.Round, b.Trust, want)
 	}
 }
 
@@ -191,6 +203,20 @@ func (r *partyReader) checkSettlement(s *ledgerState, e shownEntry, b protocol.S
 	}
 	if want := accounts.SettlementAmount(b.BidFor, b.Counted, b.Tariff, s.rules.Pay); want != b.Paid {
 		r.add(Payment, e.Index, "job %s: %s was paid %d microdollars; the rule in force gives %d", b.Job, b.Site, b.Paid, want)
+	}
+}
+
+// checkMissedStart folds that the site did not start what it accepted, which counts once, and checks that it has
+// not reported that it did.
+func (r *partyReader) checkMissedStart(s *ledgerState, e shownEntry, b protocol.Preempt, site string) {
+	run := runOf{b.Job, b.Epoch}
+	if site == "" || e.m.To != r.Party || b.Why.Code != protocol.NotStarted || s.missed[run] {
+		return
+	}
+	s.missed[run] = true
+	s.trust.ObserveMissedStart(site)
+	if s.started[run] {
+		r.add(Trusted, e.Index, "job %s counts as not started, and you have reported its start", b.Job)
 	}
 }
 

@@ -1,6 +1,7 @@
 // Package accounts is the double-entry accounting of the market: it holds the
 // balances of tenants and sites, computes the payment for a finished job, and
-// rates how well each site's measurements match its bids (its trust factor).
+// rates how well each site's measurements match its bids and whether it starts what
+// it accepted (its trust factor).
 //
 // Promises: all balances add up to zero after any transfers; a payment depends only
 // on the bid, the measurement and the rule; a site's trust depends only on its

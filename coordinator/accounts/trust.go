@@ -18,6 +18,7 @@ const (
 	priorHonestJobs                    = 4      // honest jobs that every site is credited with in advance
 	confidenceZ                        = 1.645  // standard errors above the mean: 95 % one-sided
 	carbonForecastSlack                = 1.5    // measured over bid carbon that an honest forecast may reach
+	missedStartRatio                   = 2      // a start that never came counts as a job that took so many times what was bid
 )
 
 // Trust stores, for each site, the energy and carbon that it bid and that were
@@ -29,7 +30,8 @@ type Trust struct {
 // A siteRecord is a ring buffer of a site's latest jobs, with the factor they give.
 type siteRecord struct {
 	energy, carbon ratioSample // millijoules and milligrams, including the facility's overhead
-	n              int         // number of jobs observed so far; n % TrustWindow is the next slot
+	missed         [TrustWindow]bool
+	n              int // number of jobs and missed starts observed so far; n % TrustWindow is the next slot
 	factor         protocol.Milli
 }
 
@@ -39,6 +41,16 @@ type ratioSample struct{ bid, measured [TrustWindow]float64 }
 // ObserveJob adds a finished job of a site. Negative amounts count as zero. A zero
 // bid for a job that used something counts against the site.
 func (t *Trust) ObserveJob(site string, bid, measured protocol.Usage) {
+	t.observe(site, bid, measured, false)
+}
+
+// ObserveMissedStart adds a job that a site accepted and did not start by its deadline, while other sites held
+// room for the other parts of that job.
+func (t *Trust) ObserveMissedStart(site string) {
+	t.observe(site, protocol.Usage{}, protocol.Usage{}, true)
+}
+
+func (t *Trust) observe(site string, bid, measured protocol.Usage, missed bool) {
 	p := t.sites[site]
 	if p == nil {
 		if t.sites == nil {
@@ -48,6 +60,7 @@ func (t *Trust) ObserveJob(site string, bid, measured protocol.Usage) {
 		t.sites[site] = p
 	}
 	i := p.n % TrustWindow
+	p.missed[i] = missed
 	p.energy.bid[i], p.energy.measured[i] = float64(max(0, bid.Energy)), float64(max(0, measured.Energy))
 	p.carbon.bid[i], p.carbon.measured[i] = float64(max(0, bid.Carbon)), float64(max(0, measured.Carbon))
 	p.n++
@@ -69,22 +82,29 @@ func (t *Trust) TrustFactor(site string) protocol.Milli {
 }
 
 // computeFactor returns the factor of the stored jobs. A prior of k honest jobs shrinks
-// it towards 1: factor = (n upper + k) / (n + k).
+// it towards 1, and m missed starts count as jobs of twice the bid: factor = (n upper + k + 2 m) / (n + k + m).
 func (p *siteRecord) computeFactor() protocol.Milli {
-	n := min(p.n, TrustWindow)
-	upper := max(p.energy.upperRatio(n), p.carbon.upperRatio(n)/carbonForecastSlack)
-	factor := (float64(float64(n)*upper) + priorHonestJobs) / float64(n+priorHonestJobs)
+	slots, missed := min(p.n, TrustWindow), 0
+	for i := range slots {
+		if p.missed[i] {
+			missed++
+		}
+	}
+	n := slots - missed
+	upper := max(p.energy.upperRatio(slots, n), p.carbon.upperRatio(slots, n)/carbonForecastSlack)
+	factor := (float64(float64(n)*upper) + float64(priorHonestJobs+missedStartRatio*missed)) / float64(n+priorHonestJobs+missed)
 	return max(HonestFactor, min(MaxTrustFactor, protocol.Milli(math.Round(min(factor, 1000)*1000))))
 }
 
-// upperRatio returns the upper confidence bound of measured over bid for n jobs. With
+// upperRatio returns the upper confidence bound of measured over bid for n jobs in so many slots; the others, in
+// which nothing was bid, are missed starts. With
 // bids b and measurements m, the ratio of sums r = Σm / Σb weighs each job by its
 // size, so that many small honest jobs do not hide a large false one. The
 // standard error of that ratio estimator is
 // e = sqrt(Σ(m-rb)² · n/(n-1)) / Σb; upper is r + 1.645 e.
-func (s *ratioSample) upperRatio(n int) float64 {
+func (s *ratioSample) upperRatio(slots, n int) float64 {
 	var bid, measured float64
-	for i := range n {
+	for i := range slots {
 		bid += s.bid[i]
 		measured += s.measured[i]
 	}
@@ -96,7 +116,7 @@ func (s *ratioSample) upperRatio(n int) float64 {
 	}
 	r := measured / bid
 	var off float64
-	for i := range n {
+	for i := range slots {
 		d := s.measured[i] - float64(r*s.bid[i])
 		off += float64(d * d)
 	}

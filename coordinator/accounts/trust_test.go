@@ -142,3 +142,38 @@ func TestALieAboutCarbonCostsTrustAndAForecastDoesNot(t *testing.T) {
 		}
 	}
 }
+
+func TestAMissedStartCountsAsAJobOfTwiceTheBid(t *testing.T) {
+	var trust Trust
+	trust.ObserveMissedStart("oslo")
+	if f := trust.TrustFactor("oslo"); f != 1200 {
+		t.Errorf("after one missed start the factor is %d; want 1200", f)
+	}
+	for range 20 {
+		trust.ObserveMissedStart("oslo")
+	}
+	if f := trust.TrustFactor("oslo"); f < 1800 || f > 2000 {
+		t.Errorf("after 21 missed starts the factor is %d; want 1800..2000", f)
+	}
+	for range TrustWindow {
+		trust.ObserveJob("oslo", energy(kWh), energy(kWh))
+	}
+	if f := trust.TrustFactor("oslo"); f != HonestFactor {
+		t.Errorf("after %d honest jobs the factor is %d; want %d", TrustWindow, f, HonestFactor)
+	}
+	var mixed, honest Trust
+	for range 30 {
+		mixed.ObserveJob("oslo", energy(kWh), energy(kWh))
+		honest.ObserveJob("oslo", energy(kWh), energy(kWh))
+		mixed.ObserveJob("lyon", energy(kWh), energy(2*kWh))
+		honest.ObserveJob("lyon", energy(kWh), energy(2*kWh))
+	}
+	mixed.ObserveMissedStart("oslo")
+	mixed.ObserveMissedStart("lyon")
+	if a, b := mixed.TrustFactor("oslo"), honest.TrustFactor("oslo"); a <= b {
+		t.Errorf("a missed start among honest jobs leaves the factor at %d", a)
+	}
+	if a, b := mixed.TrustFactor("lyon"), honest.TrustFactor("lyon"); a < b {
+		t.Errorf("a missed start lowers the factor of a site that takes twice its bids from %d to %d", b, a)
+	}
+}

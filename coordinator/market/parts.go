@@ -1,7 +1,6 @@
 package market
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -246,7 +245,7 @@ func (k *Market) partsDue(now protocol.Time, w *lot) []protocol.Message {
 	why := protocol.Reason{Code: protocol.Unconfirmed, Note: "not all sites accepted in time"}
 	if w.committed {
 		k.counts["parts-not-started"]++
-		why = protocol.Reason{Code: protocol.NotStarted, Note: "not all parts ran at the start deadline"}
+		why = protocol.Reason{Code: protocol.NotStarted, Note: w.missedStarts()}
 	}
 	return k.stopParts(now, w, why)
 }
@@ -273,10 +272,19 @@ func (k *Market) stopParts(now protocol.Time, w *lot, why protocol.Reason) []pro
 			msgs = append(msgs, k.confirmPart(now, p, protocol.AwardVoid))
 		}
 	}
+	stopped := make(map[*lot]bool) // before
+	for _, p := range w.parts {
+		stopped[p] = p.preempt != nil
+	}
 	k.partsStopped(now, w, why)
 	for _, p := range w.parts {
 		if p.state == accepted && p.preempt != nil {
-			msgs = append(msgs, k.requestPreempt(now, p))
+			m := k.requestPreempt(now, p)
+			if !stopped[p] && p.preempt.Why.Code == protocol.NotStarted {
+				k.recordEvent(m)
+				k.trust.ObserveMissedStart(p.site)
+			}
+			msgs = append(msgs, m)
 		}
 	}
 	return append(msgs, k.tellWhole(now, w)...)
@@ -298,12 +306,14 @@ func (k *Market) partsStopped(now protocol.Time, w *lot, why protocol.Reason) {
 			}
 			k.restPart(p)
 		case p.state == accepted && p.preempt == nil:
-			for range forgivenReneges + 1 {
-				if why.Code == protocol.NotStarted && p.started != p.epoch {
+			code := protocol.PartLost
+			if why.Code == protocol.NotStarted && p.started != p.epoch {
+				code = protocol.NotStarted // it counts against trust
+				for range forgivenReneges + 1 {
 					p.countRenege(p.site)
 				}
 			}
-			p.preempt = &protocol.Preempt{Job: p.job.ID, Epoch: p.epoch, Why: protocol.Reason{Code: protocol.PartLost, Note: why.Note}}
+			p.preempt = &protocol.Preempt{Job: p.job.ID, Epoch: p.epoch, Why: protocol.Reason{Code: code, Note: why.Note}}
 			p.due = now.Add(stopRetryInterval)
 			k.timers.addToTimerQueue(p)
 		}
@@ -311,36 +321,6 @@ func (k *Market) partsStopped(now protocol.Time, w *lot, why protocol.Reason) {
 	w.due, w.committed = 0, false
 	k.recordStatus(w, protocol.JobStatus{State: protocol.Waiting, Why: why})
 	k.callRestingParts(now, w)
-}
-
-// tellWhole returns the last status of a job in parts for its submitter, if that is told it.
-func (k *Market) tellWhole(now protocol.Time, w *lot) []protocol.Message {
-	if !w.isToldStatus() {
-		return nil
-	}
-	return []protocol.Message{k.sendAndRecord(now, w.from, w.lastStatus)}
-}
-
-// wholeStatus returns the status of a job whose parts are all in a state: their bills together, from the last
-// start to the last finish. Its site and model are those of all of them; "" if they differ.
-func (l *lot) wholeStatus(state protocol.Code) protocol.JobStatus {
-	s := protocol.JobStatus{State: state}
-	for i, p := range l.parts {
-		x := p.lastStatus
-		if i == 0 {
-			s.Site, s.Model, s.Why = x.Site, x.Model, x.Why
-		}
-		if s.Site != x.Site {
-			s.Site = ""
-		}
-		if s.Model != x.Model {
-			s.Model = ""
-		}
-		s.Start, s.Failed = max(s.Start, x.Start), cmp.Or(s.Failed, x.Failed)
-		s.Bill.IT, s.Bill.Energy, s.Bill.Carbon = s.Bill.IT+x.Bill.IT, s.Bill.Energy+x.Bill.Energy, s.Bill.Carbon+x.Bill.Carbon
-		s.Bill.Money, s.Bill.Finish = s.Bill.Money+x.Bill.Money, max(s.Bill.Finish, x.Bill.Finish)
-	}
-	return s
 }
 
 // restPart makes a part wait for the others of its job, which are being stopped.

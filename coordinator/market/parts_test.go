@@ -203,6 +203,12 @@ func TestPartsThatDoNotStartAreStoppedEverywhere(t *testing.T) {
 	if sent := s.wait(); count[protocol.Preempt](sent) != 2 { // they may have been lost
 		t.Errorf("the sites are not asked again: %v", sent)
 	}
+	restored := s.restored()
+	for site, want := range map[string]protocol.Milli{"bern": 1000, "oslo": 1200} { // counted once, also after a restart
+		if f, again := s.market.trust.TrustFactor(site), restored.trust.TrustFactor(site); f != want || again != want {
+			t.Errorf("the trust factor of %s is %d, and %d after a restart; want %d", site, f, again, want)
+		}
+	}
 	s.send("agent/bern", protocol.Preempted{Job: "train.1", Epoch: 1, Why: protocol.Reason{Code: protocol.PartLost}, Started: s.now - 1000, Ended: s.now, IT: 1, Energy: 1})
 	if st := lastSent[protocol.Settlement](s); !st.Part || st.Payer != "lab" {
 		t.Errorf("what ran is settled %+v", st)

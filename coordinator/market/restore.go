@@ -87,6 +87,9 @@ func (k *Market) Restore(m protocol.Message) {
 	case protocol.Award:
 		k.restoreAward(m.To.SiteName(), b)
 	case protocol.Preempt:
+		if b.Why.Code == protocol.NotStarted {
+			k.trust.ObserveMissedStart(m.To.SiteName())
+		}
 		if l := k.lots[b.Job]; l != nil && l.state == accepted && l.epoch == b.Epoch {
 			l.preempt, l.due = &b, m.At
 			k.timers.addToTimerQueue(l)

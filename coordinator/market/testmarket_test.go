@@ -42,6 +42,7 @@ type testMarket struct {
 	now     protocol.Time
 	senders map[protocol.Party]*protocol.Sender
 	sent    []protocol.Message // by the market
+	facts   []protocol.Message // its events
 }
 
 // newTestMarket returns a market with some registered sites.
@@ -68,8 +69,17 @@ func (s *testMarket) send(who protocol.Party, b protocol.Body) []protocol.Messag
 }
 
 func (s *testMarket) record(ms []protocol.Message) []protocol.Message {
-	s.sent = append(s.sent, ms...)
+	s.sent, s.facts = append(s.sent, ms...), append(s.facts, s.market.Events()...)
 	return ms
+}
+
+// restored returns a market that was restored from the events.
+func (s *testMarket) restored() *Market {
+	k := New(Config{}, &soonest{})
+	for _, m := range s.facts {
+		k.Restore(m)
+	}
+	return k
 }
 
 // wait moves the clock to when the market is due.

@@ -2,7 +2,6 @@ package market
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -49,15 +48,17 @@ func (k *Market) noteOpenings(r *round, in auction.Round) {
 // starts by then at one of at most so many sites; 0 if there is none. The sites may be other ones for each start.
 func jointOpening(lots []auction.Lot, maxSites int, after protocol.Time) protocol.Time {
 	var starts []protocol.Time
-	sites := make(map[string][]protocol.Time) // the first start of each part
+	var names []string
+	var sites [][]protocol.Time // as named: the first start of each part; 0: none
 	for i, l := range lots {
 		for _, b := range l.Bids {
-			if sites[b.Site] == nil {
-				sites[b.Site] = make([]protocol.Time, len(lots))
+			k := slices.Index(names, b.Site)
+			if k < 0 {
+				k, names, sites = len(names), append(names, b.Site), append(sites, make([]protocol.Time, len(lots)))
 			}
 			for _, o := range b.Options {
-				if first := sites[b.Site][i]; first == 0 || o.Start < first {
-					sites[b.Site][i] = o.Start
+				if first := sites[k][i]; first == 0 || o.Start < first {
+					sites[k][i] = o.Start
 				}
 				starts = append(starts, o.Start)
 			}
@@ -73,14 +74,14 @@ func jointOpening(lots []auction.Lot, maxSites int, after protocol.Time) protoco
 }
 
 // sitesNeeded returns how many sites it takes at least for each of so many parts to have a start by t.
-func sitesNeeded(sites map[string][]protocol.Time, parts int, t protocol.Time) int {
+func sitesNeeded(sites [][]protocol.Time, parts int, t protocol.Time) int {
 	const never = protocol.MaxParts + 1
 	need := make([]int, 1<<parts) // by set of parts
 	for set := 1; set < len(need); set++ {
 		need[set] = never
-		for _, name := range slices.Sorted(maps.Keys(sites)) {
+		for _, first := range sites {
 			rest := set
-			for p, at := range sites[name] {
+			for p, at := range first {
 				if at != 0 && at <= t {
 					rest &^= 1 << p
 				}
@@ -162,4 +163,18 @@ func jointStartNote(awards []*auction.Decision, now protocol.Time, slack time.Du
 		return ""
 	}
 	return fmt.Sprintf("all parts start together at %s, when what runs or is reserved before them ends, and at most %s later if that takes longer", format.FormatInstant(last), format.FormatDuration(slack))
+}
+
+// missedStarts says which parts of a job that all sites accepted did not run at the start deadline.
+func (l *lot) missedStarts() string {
+	var parts, sites []string
+	for _, p := range l.parts {
+		if p.state == accepted && p.started != p.epoch {
+			parts = append(parts, format.CleanText(string(p.job.ID)))
+			if !slices.Contains(sites, p.site) {
+				sites = append(sites, p.site)
+			}
+		}
+	}
+	return format.JoinWithAnd(parts) + " did not run at the start deadline, which counts against the trust factor of " + format.JoinWithAnd(sites)
 }

@@ -158,7 +158,9 @@ func (s *Snapshot) AddEvent(m protocol.Message) {
 	case protocol.PartsDecided:
 		s.addToJob(b.Job, m)
 	case protocol.Preempt:
-		s.addToJob(b.Job, m)
+		if s.addToJob(b.Job, m); s.whole[b.Job] == nil && b.Why.Code == protocol.NotStarted {
+			s.keepForTrust(numberedEvent{s.next, m}, m.To.SiteName()) // the job was dropped by an earlier snapshot
+		}
 	case protocol.Preempted:
 		s.addToJob(b.Job, m)
 		s.clearOrphanedRun(m.From, b.Job, b.Epoch)
@@ -167,7 +169,7 @@ func (s *Snapshot) AddEvent(m protocol.Message) {
 		s.clearOrphanedRun(m.From, b.Job, b.Epoch)
 	case protocol.Settlement:
 		if s.addToJob(b.Job, m); s.open[b.Job] == nil {
-			s.keepForTrust(numberedEvent{s.next, m}, b) // the job was dropped by an earlier snapshot
+			s.keepForTrust(numberedEvent{s.next, m}, b.Site) // the job was dropped by an earlier snapshot
 			return
 		}
 		if !b.Part {
@@ -269,7 +271,10 @@ func (s *Snapshot) compactJob(t *jobEvents) {
 			if !b.Part {
 				s.addToAccount(accounts.SiteAccount(b.Site), 0, 1)
 			}
-			s.keepForTrust(f, b)
+			s.keepForTrust(f, b.Site)
+		}
+		if b, ok := f.m.Body.(protocol.Preempt); ok && b.Why.Code == protocol.NotStarted {
+			s.keepForTrust(f, f.m.To.SiteName())
 		}
 	}
 }
@@ -327,21 +332,24 @@ func withoutRun(all []protocol.OrphanedRun, from protocol.Party, id protocol.Job
 	})
 }
 
-// keepForTrust keeps a settlement of a dropped job for its site's trust factor. Once enough later
+// keepForTrust keeps a settlement of a dropped job, or that it was not started, for its site's trust factor. Once enough later
 // ones exist, only the payments of the oldest are kept. It drops whole rings of
 // accounts.TrustWindow: trust fills its ring buffer from the beginning, so settlements must keep
 // their places in it.
-func (s *Snapshot) keepForTrust(f numberedEvent, b protocol.Settlement) {
-	all := append(s.trust[b.Site], f)
+func (s *Snapshot) keepForTrust(f numberedEvent, site string) {
+	all := append(s.trust[site], f)
 	if len(all) >= 2*accounts.TrustWindow {
 		for _, old := range all[:accounts.TrustWindow] {
-			x := old.m.Body.(protocol.Settlement)
+			x, ok := old.m.Body.(protocol.Settlement)
+			if !ok {
+				continue
+			}
 			s.addToAccount(accounts.TenantAccount(x.Payer), -x.Paid, 0)
 			s.addToAccount(accounts.SiteAccount(x.Site), x.Paid, 0)
 		}
 		all = slices.Clone(all[accounts.TrustWindow:])
 	}
-	s.trust[b.Site] = all
+	s.trust[site] = all
 }
 
 // addToAccount adds an amount and a number of settled jobs to an account.

@@ -37,6 +37,7 @@ type partRecord struct {
 	parts     map[protocol.JobID][]protocol.JobID // by whole
 	whole     map[protocol.JobID]protocol.JobID   // by part
 	accepted  map[run]bool                        // parts that a site accepted, by the stream
+	started   map[run]bool                        // parts that a site reported to run, by the stream
 	committed map[run]bool                        // wholes that stand, by the stream
 	halfSince map[protocol.JobID]protocol.Time    // wholes of which some parts run, and others neither run nor have ended
 	epoch     map[protocol.JobID]uint64           // under which a part runs
@@ -55,7 +56,7 @@ const (
 func (o *faultOracle) expectParts(j protocol.Job) {
 	if o.part.parts == nil {
 		o.part = partRecord{
-			make(map[protocol.JobID][]protocol.JobID), make(map[protocol.JobID]protocol.JobID), make(map[run]bool), make(map[run]bool),
+			make(map[protocol.JobID][]protocol.JobID), make(map[protocol.JobID]protocol.JobID), make(map[run]bool), make(map[run]bool), make(map[run]bool),
 			make(map[protocol.JobID]protocol.Time), make(map[protocol.JobID]uint64), make(map[protocol.JobID]protocol.Time),
 		}
 	}
@@ -88,6 +89,17 @@ func (o *faultOracle) foldPartsDecided(b protocol.PartsDecided) {
 		} else {
 			o.preempt.gone(p.Part, b.Epoch)
 		}
+	}
+}
+
+// checkMissedStart checks a durable statement that a site did not start a part, which counts against its trust:
+// the site has accepted it, all parts stood, and the site has not reported that it runs.
+func (o *faultOracle) checkMissedStart(site string, b protocol.Preempt) {
+	r := run{b.Job, b.Epoch}
+	o.run.sum.Missed++
+	o.run.addToStory("(%s did not start %s)", site, b.Job)
+	if whole := o.part.whole[b.Job]; !o.part.accepted[r] || !o.part.committed[run{whole, b.Epoch}] || o.part.started[r] {
+		o.run.reportViolation("%s at %s counts as not started under epoch %d; accepted %t, started %t", b.Job, site, b.Epoch, o.part.accepted[r], o.part.started[r])
 	}
 }
 

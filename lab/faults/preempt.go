@@ -60,6 +60,10 @@ func (o *faultOracle) foldEvent(m protocol.Message) {
 		o.part.accepted[run{b.Job, b.Epoch}] = true
 	case protocol.PartsDecided:
 		o.foldPartsDecided(b)
+	case protocol.Started:
+		if o.part.started != nil {
+			o.part.started[run{b.Job, b.Epoch}] = true
+		}
 	case protocol.Decline:
 		x.gone(b.Job, b.Epoch)
 	case protocol.Preempted:
@@ -82,6 +86,10 @@ func (x *preemptions) gone(id protocol.JobID, epoch uint64) {
 func (o *faultOracle) checkPreempt(site string, b protocol.Preempt) {
 	x := &o.preempt
 	x.asked[run{b.Job, b.Epoch}] = true
+	if b.For == "" {
+		o.checkMissedStart(site, b)
+		return
+	}
 	x.count++
 	o.run.sum.Preempted++
 	v, j := x.jobs[b.Job], x.jobs[b.For]
@@ -119,7 +127,7 @@ func (o *faultOracle) checkBatch(facts []protocol.Message) {
 	batch := make(map[protocol.JobID][]protocol.JobID)
 	site := make(map[protocol.JobID]string)
 	for _, m := range facts {
-		if b, ok := m.Body.(protocol.Preempt); ok {
+		if b, ok := m.Body.(protocol.Preempt); ok && b.For != "" {
 			batch[b.For] = append(batch[b.For], b.Job)
 			site[b.For] = m.To.SiteName()
 		}

@@ -3,6 +3,8 @@ package lies_test
 import (
 	"flag"
 	"testing"
+
+	"github.com/gridbid/gridbid/protocol"
 )
 
 var honestRounds = flag.Uint64("rounds", 400, "rounds of honest hubs that must verify")
@@ -10,7 +12,7 @@ var honestRounds = flag.Uint64("rounds", 400, "rounds of honest hubs that must v
 // Whatever happens in an honest federation, restarts included, no reader finds anything.
 func TestHonestRoundsVerify(t *testing.T) {
 	const each = 25
-	rounds, entries := 0, 0
+	rounds, entries, committed, missed := 0, 0, 0, 0
 	for seed := uint64(0); seed*each < *honestRounds; seed++ {
 		w := newWorld(t, seed, nil)
 		w.restarts = seed%2 == 1
@@ -32,6 +34,21 @@ func TestHonestRoundsVerify(t *testing.T) {
 			t.Fatalf("world %d: %d rounds were run again, %d entries, %d heads", seed, a.Rounds, a.Entries, a.Heads)
 		}
 		rounds, entries = rounds+a.Rounds, entries+a.Entries
+		for _, m := range w.record {
+			switch b := m.Body.(type) {
+			case protocol.PartsDecided:
+				if b.Committed {
+					committed++
+				}
+			case protocol.Preempt:
+				if b.Why.Code == protocol.NotStarted {
+					missed++
+				}
+			}
+		}
 	}
-	t.Logf("%d rounds, %d entries", rounds, entries)
+	t.Logf("%d rounds, %d entries, %d jobs in parts committed, %d starts missed", rounds, entries, committed, missed)
+	if committed < 5 || missed == 0 {
+		t.Errorf("%d jobs in parts were committed, and %d starts missed: too few to judge", committed, missed)
+	}
 }

@@ -15,6 +15,9 @@ type run struct {
 	gpus        protocol.Milli
 	from, until protocol.Time
 	measured    protocol.Usage
+
+	// Of a part of a job:
+	part, stands, lazy, said bool // it never starts if it is lazy; said: that it runs
 }
 
 // A site bids, accepts, runs and reports honestly.
@@ -45,10 +48,10 @@ func (s *site) bids(now protocol.Time, c protocol.CallForBids) protocol.Bids {
 	for _, j := range c.Jobs {
 		s.jobs[j.ID] = j
 		m := protocol.JobBids{Job: j.ID}
-		if s.free(now) >= j.TotalGPUMilli() {
+		if s.free(now) >= j.TotalGPUMilli() && j.StartWith <= now {
 			m.Options = append(m.Options, s.option(now, j))
 		}
-		m.Options = append(m.Options, s.option(now.Add(time.Duration(1+s.rand.IntN(3))*time.Hour), j))
+		m.Options = append(m.Options, s.option(max(now.Add(time.Duration(1+s.rand.IntN(3))*time.Hour), j.StartWith), j))
 		o.Jobs = append(o.Jobs, m)
 	}
 	for _, p := range c.Preemptable {
@@ -81,19 +84,27 @@ func (s *site) hear(now protocol.Time, m protocol.Message) []protocol.Body {
 		if from := max(now, b.Option.Start); s.free(from) >= j.TotalGPUMilli() && s.rand.IntN(12) > 0 {
 			off := 900 + s.rand.Int64N(400)
 			use := func(n int64) int64 { return n / 1000 * off }
-			s.runs[b.Job] = run{b, j.TotalGPUMilli(), from, from.Add(j.Run), protocol.Usage{
+			s.runs[b.Job] = run{award: b, gpus: j.TotalGPUMilli(), from: from, until: from.Add(j.Run), part: j.PartOf != "", lazy: j.PartOf != "" && s.rand.IntN(6) == 0, measured: protocol.Usage{
 				IT: protocol.Millijoules(use(int64(b.Option.Energy))), Energy: protocol.Millijoules(use(int64(b.Option.Energy))),
 				Carbon: protocol.Milligrams(use(int64(b.Option.Carbon))), Money: protocol.Microdollars(use(int64(b.Option.Money)))}}
 			return []protocol.Body{protocol.Accept{Job: b.Job, Epoch: b.Epoch, Start: from}}
 		}
 		return []protocol.Body{protocol.Decline{Job: b.Job, Epoch: b.Epoch, Why: protocol.Reason{Code: protocol.CapacityTaken}}}
+	case protocol.Confirm:
+		if r, ok := s.runs[b.Job]; ok && r.part && r.award.Epoch == b.Epoch {
+			if r.stands = b.Code == protocol.AcceptConfirmed; !r.stands {
+				delete(s.runs, b.Job)
+			} else {
+				s.runs[b.Job] = r
+			}
+		}
 	case protocol.Preempt:
 		r, ok := s.runs[b.Job]
 		if !ok || r.award.Epoch != b.Epoch {
 			return nil
 		}
 		delete(s.runs, b.Job)
-		if now <= r.from { // it has not begun
+		if now <= r.from || r.lazy { // it has not begun
 			return []protocol.Body{protocol.Preempted{Job: b.Job, Epoch: b.Epoch, For: b.For, Why: b.Why}}
 		}
 		return []protocol.Body{protocol.Preempted{Job: b.Job, Epoch: b.Epoch, For: b.For, Why: b.Why, Started: r.from, Ended: now, Node: "n1", Devices: []int{0},
@@ -102,10 +113,30 @@ func (s *site) hear(now protocol.Time, m protocol.Message) []protocol.Body {
 	return nil
 }
 
-// ended returns the report of a run that has ended, or nil.
-func (s *site) ended(now protocol.Time) protocol.Body {
+// due returns when the run ends, or a part starts; 0: at no time that is known.
+func (r run) due() protocol.Time {
+	switch {
+	case !r.part || r.said:
+		return r.until
+	case r.lazy || !r.stands:
+		return 0
+	}
+	return r.from
+}
+
+// happened returns the report of a run that has ended, or of a part that has started, or nil.
+func (s *site) happened(now protocol.Time) protocol.Body {
 	for _, id := range sortedKeys(s.runs) {
-		if r := s.runs[id]; r.until <= now {
+		r := s.runs[id]
+		if at := r.due(); at == 0 || at > now {
+			continue
+		}
+		if r.part && !r.said {
+			r.said = true
+			s.runs[id] = r
+			return protocol.Started{Job: id, Epoch: r.award.Epoch}
+		}
+		if r.until <= now {
 			delete(s.runs, id)
 			return protocol.UsageReport{Job: id, Epoch: r.award.Epoch, Started: r.from, Ended: r.until, Node: "n1", Devices: []int{0},
 				IT: r.measured.IT, Energy: r.measured.Energy, Carbon: r.measured.Carbon, Money: r.measured.Money}
@@ -114,11 +145,11 @@ func (s *site) ended(now protocol.Time) protocol.Body {
 	return nil
 }
 
-// due returns when the next run ends; 0: there is none.
+// due returns when the next run ends or starts; 0: there is none.
 func (s *site) due() (at protocol.Time) {
 	for _, r := range s.runs {
-		if at == 0 || r.until < at {
-			at = r.until
+		if t := r.due(); t != 0 && (at == 0 || t < at) {
+			at = t
 		}
 	}
 	return at

@@ -87,6 +87,8 @@ type world struct {
 	held     map[protocol.Party][]protocol.Message
 	queue    []protocol.Message // on the way to the hub
 	kept     *protocol.Message  // that a lying hub holds back
+	accepted protocol.Accept    // the last one
+	started  protocol.Started   // that came last, if a lie is to tell otherwise
 	round    uint64
 	jobs     int
 	restarts bool
@@ -248,7 +250,7 @@ func (w *world) play(rounds uint64) {
 			submit = w.now.Add(time.Duration(1+w.rand.IntN(1500)) * time.Second)
 		}
 		for _, name := range sortedKeys(w.sites) {
-			if b := w.sites[name].ended(w.now); b != nil {
+			if b := w.sites[name].happened(w.now); b != nil {
 				w.send(protocol.AgentParty(name), b)
 			}
 		}
@@ -263,6 +265,16 @@ func (w *world) play(rounds uint64) {
 	}
 }
 
+// siteOf returns the agent whose Accept of a part came last.
+func (w *world) siteOf(a protocol.Accept) protocol.Party {
+	for _, name := range sortedKeys(w.sites) {
+		if r, ok := w.sites[name].runs[a.Job]; ok && r.award.Epoch == a.Epoch {
+			return protocol.AgentParty(name)
+		}
+	}
+	return ""
+}
+
 func (w *world) submit() {
 	for range 1 + w.rand.IntN(3) {
 		w.jobs++
@@ -270,6 +282,11 @@ func (w *world) submit() {
 			Run: time.Duration(20+w.rand.IntN(200)) * time.Minute, Deadline: w.now.Add(time.Duration(5+w.rand.IntN(20)) * time.Hour), Urgency: protocol.UrgencyNow}
 		if w.rand.IntN(4) == 0 {
 			j.PriorityClass = "production"
+		}
+		if w.rand.IntN(5) == 0 {
+			j.GPUs, j.Share, j.CPU, j.PriorityClass = 0, 0, 0, ""
+			j, _ = j.WithPods([]protocol.Component{{Role: "worker", Pods: 2, GPUs: 1 + w.rand.IntN(2), Share: 1000, CPU: 1000}}).WithEqualParts(2)
+			j.MaxSites = 2
 		}
 		w.send(protocol.Submitter, protocol.Submit{Job: j, Task: protocol.Task(`{"kind":"Job"}`)})
 	}
