@@ -79,11 +79,11 @@ func (k *Market) quotaRoomOf(tenant string, held map[string]protocol.Milli) (roo
 			}
 		}
 	}
-	for tenant, gpus := range held {
-		take(tenant, gpus)
+	for _, tenant := range slices.Sorted(maps.Keys(held)) {
+		take(tenant, held[tenant])
 	}
-	for _, l := range k.lots {
-		if l.state == awarded || l.state == accepted {
+	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
+		if l := k.lots[id]; l.state == awarded || l.state == accepted {
 			at := l.submitted.AtPlaces(l.places)
 			take(l.submitted.Tenant, at.TotalGPUMilli())
 		}

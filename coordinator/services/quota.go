@@ -1,6 +1,9 @@
 package services
 
 import (
+	"maps"
+	"slices"
+
 	"fmt"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -25,8 +28,8 @@ func (k *Services) HeldGPUs() map[string]protocol.Milli {
 
 // placed returns how many replicas have a place by the newest decision.
 func (s *service) placed() (n int) {
-	for _, count := range s.target {
-		n += count
+	for _, site := range slices.Sorted(maps.Keys(s.target)) {
+		n += s.target[site]
 	}
 	return n
 }
