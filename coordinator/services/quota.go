@@ -1,10 +1,9 @@
 package services
 
 import (
+	"fmt"
 	"maps"
 	"slices"
-
-	"fmt"
 
 	"github.com/gridbid/gridbid/protocol"
 )
