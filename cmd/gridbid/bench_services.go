@@ -52,7 +52,7 @@ one over the other, thinned to the rate of each origin in each minute.`,
 	fl.IntVar(&f.jobs, "jobs", 2000, "batch jobs of each day")
 	fl.IntVar(&f.draws, "draws", 2, "draws of jobs and load of each day")
 	fl.Float64Var(&f.rate, "rate", 400, "requests per second, as the mean of the day")
-	fl.StringArrayVar(&f.rows, "rows", nil, "rows to run beside the even split (default: all)")
+	fl.StringArrayVar(&f.rows, "rows", nil, "`ROW` to run beside the even split, repeatable (default: all)")
 	f.registerOutput(cmd)
 	return cmd
 }
