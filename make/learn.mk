@@ -11,7 +11,16 @@ comma := ,
 empty :=
 space := $(empty) $(empty)
 
-## judge-learned: replay ten recorded days under the trainings in LEARNED and their rivals, and check what greensched must save (needs DATA; minutes)
-.PHONY: judge-learned
+# Jobs of each day that greensched is judged on, and what else its judge is told: -heldout for windows
+# that are held out in place of the recorded days.
+JUDGED_JOBS  ?= 5000
+JUDGED_FLAGS ?=
+
+## judge-learned: replay ten recorded days under the trainings in LEARNED and their rivals, and check what greensched must save (needs DATA; half an hour of one core)
+.PHONY: judge-learned judge-heldout
 judge-learned:
-	$(GO) test ./lab/learn -run Judged -judge -data $(abspath $(DATA)) -weights '$(subst $(space),$(comma),$(foreach s,$(LEARN_SEEDS),$(abspath $(LEARNED))/$(s)/greensched.json))' -v -timeout 60m
+	$(GO) test ./lab/learn -run Judged -judge $(JUDGED_FLAGS) -jobs $(JUDGED_JOBS) -data $(abspath $(DATA)) -weights '$(subst $(space),$(comma),$(foreach s,$(LEARN_SEEDS),$(abspath $(LEARNED))/$(s)/greensched.json))' -v -timeout 120m
+
+## judge-heldout: the same on ten windows that nothing was trained, tuned or chosen on
+judge-heldout:
+	$(MAKE) judge-learned JUDGED_FLAGS=-heldout
