@@ -123,6 +123,7 @@ type activeRun struct {
 	started        protocol.Time       // planned until running
 	transferCarbon protocol.Milligrams // of moving its input
 	pauseAt        protocol.Time       // when to pause it; 0: never
+	byMonth        bool                // its report says what is of which month, if it runs over more than one
 	preempt        *protocol.Preempt   // the coordinator had it stopped to make room; nil: it did not
 	recall         *protocol.Preempt   // the site stops it at Until for a job of its own, if that waits then; nil: it does not
 	resizing       bool                // its executor was asked to pause it, to go on elsewhere or with another number of pods

@@ -165,7 +165,7 @@ func (a *Agent) withoutKeptRooms(jobs []protocol.Job, do func()) {
 func (a *Agent) reportPreempted(now protocol.Time, l *activeRun, r protocol.UsageReport) []protocol.Message {
 	p := protocol.Preempted{
 		Job: r.Job, Epoch: r.Epoch, For: l.preempt.For, Why: l.preempt.Why, Started: r.Started, Ended: r.Ended, Node: r.Node, Devices: r.Devices,
-		IT: r.IT, Energy: r.Energy, Carbon: r.Carbon, Money: r.Money, Estimated: r.Estimated, Left: r.Left, Places: r.Places,
+		IT: r.IT, Energy: r.Energy, Carbon: r.Carbon, Money: r.Money, Estimated: r.Estimated, Left: r.Left, Places: r.Places, Months: r.Months,
 	}
 	if r.Left == 0 {
 		p.Lost = r.Ended.Sub(r.Started)

@@ -212,7 +212,7 @@ func (a *Agent) placeJob(now protocol.Time, r reservation) bool {
 			Cap: run.RunConfig.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.RunConfig.Power, Task: w.Task, Places: places,
 			Domain: a.fleet.DomainOf(&job, places),
 		},
-		confirmed: r.confirmed, epoch: w.Epoch, acceptedEpoch: w.Epoch, started: run.Start, transferCarbon: a.cfg.Network.transferCarbon(job, a.cfg.Site), pauseAt: w.Pause,
+		confirmed: r.confirmed, epoch: w.Epoch, acceptedEpoch: w.Epoch, started: run.Start, transferCarbon: a.cfg.Network.transferCarbon(job, a.cfg.Site), pauseAt: w.Pause, byMonth: w.ByMonth,
 	}
 	return true
 }
@@ -324,7 +324,7 @@ func (a *Agent) handleFinished(now protocol.Time, x protocol.Finished) []protoco
 	done := protocol.UsageReport{
 		Job: x.Job, Epoch: l.acceptedEpoch, Started: started, Ended: ended, Node: l.launch.Node, Devices: l.launch.Devices,
 		IT: bill.IT, Energy: bill.Energy, Carbon: bill.Carbon + l.transferCarbon, Money: bill.Money, Failed: x.Failed, Estimated: x.Estimated,
-		Left: a.remainingRun(l, x.Left), Places: l.launch.Places,
+		Left: a.remainingRun(l, x.Left), Places: l.launch.Places, Months: a.usageByMonth(l, x.Draw),
 	}
 	if l.preempt != nil && (x.Stopped || x.Left > 0) {
 		return a.reportPreempted(now, l, done)

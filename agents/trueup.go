@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -31,6 +32,28 @@ func (a *Agent) billEnergy(drawn []protocol.HourlyEnergy, idle bool) (sum protoc
 		sum = sum.Plus(bill)
 	}
 	return sum
+}
+
+// usageByMonth returns what of a run's usage is of which month, by the hours of its energy, if the market
+// asked for that and there are several. What moving the input emitted is of the first.
+func (a *Agent) usageByMonth(l *activeRun, drawn []protocol.HourlyEnergy) (all []protocol.MonthUsage) {
+	if !l.byMonth {
+		return nil
+	}
+	for _, s := range drawn {
+		bill, _ := a.grid.PriceEnergy([]protocol.HourlyEnergy{s})
+		month := protocol.MonthOf(s.Hour)
+		i, known := slices.BinarySearchFunc(all, month, func(u protocol.MonthUsage, m protocol.Time) int { return cmp.Compare(u.Month, m) })
+		if !known {
+			all = slices.Insert(all, i, protocol.MonthUsage{Month: month})
+		}
+		all[i].Carbon, all[i].Money = all[i].Carbon+bill.Carbon, all[i].Money+bill.Money
+	}
+	if len(all) < 2 {
+		return nil
+	}
+	all[0].Carbon += l.transferCarbon
+	return all
 }
 
 // correctBills reports, by hour, by how much the bills of hours change whose price and carbon

@@ -74,6 +74,11 @@ type (
 		Proof          Certificate `msgpack:"pf"`
 		Task           Task        `msgpack:"tk,omitempty"`
 		Places         []Place     `msgpack:"ps,omitempty"` // of a gang, as bid; the site places it anew
+
+		// Of a job whose tenant has a budget: by how much more than bid it may pay and emit, which is reserved.
+		PaidOff   Microdollars `msgpack:"po,omitempty"`
+		CarbonOff Milligrams   `msgpack:"co,omitempty"`
+		ByMonth   bool         `msgpack:"bm,omitempty"` // the report of a run over more than one month says what is of which
 	}
 
 	// Defer defers a job: it is not awarded yet.
@@ -201,6 +206,7 @@ type (
 		// Left is the rest of a paused job's run time, at the reference clock.
 		Left   time.Duration `msgpack:"lf,omitempty"`
 		Places []Place       `msgpack:"ps,omitempty"` // of a gang: see Launch
+		Months []MonthUsage  `msgpack:"mu,omitempty"` // of a run over more than one month, if its Award asks for them: they sum to Carbon and Money
 	}
 
 	// Settlement closes a job: measured usage against the bid, and the payment.
@@ -217,6 +223,8 @@ type (
 		Part      bool `msgpack:"pt,omitempty"` // of a paused job: settlements of the rest follow
 
 		Tariff Microdollars `msgpack:"tf,omitempty"` // part of Paid: what the site's tariff comes to
+
+		Charges []BudgetCharge `msgpack:"bc,omitempty"` // to the budgets of the payer's quotas
 	}
 
 	// JobStatus sends a job's status to the queue that submitted it, which shows it to

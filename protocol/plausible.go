@@ -51,7 +51,7 @@ func (m Message) IsPlausible() bool {
 	case Bids, Quote, Accept, Decline:
 		return by("agent/")
 	case UsageReport:
-		return by("agent/") && b.IT >= 0 && b.Energy >= 0 && b.Carbon >= 0 && b.Ended >= b.Started &&
+		return by("agent/") && len(b.Months) <= maxMonths && b.IT >= 0 && b.Energy >= 0 && b.Carbon >= 0 && b.Ended >= b.Started &&
 			Usage{IT: b.IT, Energy: b.Energy, Carbon: b.Carbon, Money: b.Money}.isWithinBounds()
 	case SiteUsage:
 		return by("agent/") && b.Total >= 0 && b.Total <= MaxEnergy && b.Idle.isWithinBounds() && b.Jobs.isWithinBounds()

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"reflect"
 	"slices"
 	"time"
 )
@@ -109,4 +110,25 @@ type Quota struct {
 	Band   int64  `msgpack:"bd,omitempty"` // what others leave goes to a higher band first
 
 	Queueing QueueingStrategy `msgpack:"qs,omitempty" json:",omitempty"` // of the jobs of its tenants, which are one queue; "": BestEffortFIFO
+
+	Models       []ModelQuota `msgpack:"ms,omitempty" json:",omitempty"` // of GPUs of one model, by its name
+	Budget       Microdollars `msgpack:"bm,omitempty" json:",omitempty"` // most that its tenants pay for a month, in UTC; 0: no budget
+	CarbonBudget Milligrams   `msgpack:"bc,omitempty" json:",omitempty"` // most that their jobs emit in a month; 0: no budget
+}
+
+// A ModelQuota is what a quota says of the GPUs of one model, beside what it says of all.
+type ModelQuota struct {
+	Model  string `msgpack:"m"`
+	Min    Milli  `msgpack:"mn,omitempty"`
+	Max    Milli  `msgpack:"mx,omitempty"`
+	Kept   Milli  `msgpack:"kp,omitempty"`
+	Weight Milli  `msgpack:"w,omitempty"`
+	Band   int64  `msgpack:"bd,omitempty"`
+}
+
+// Equal reports whether two quotas say the same.
+func (q Quota) Equal(x Quota) bool {
+	same := slices.Equal(q.Models, x.Models)
+	q.Models, x.Models = nil, nil
+	return same && reflect.DeepEqual(q, x)
 }

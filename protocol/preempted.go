@@ -37,6 +37,7 @@ type (
 		Estimated bool          `msgpack:"es,omitempty"`
 		Left      time.Duration `msgpack:"lf,omitempty"` // rest of its run time by the checkpoint; 0: there is none, and it starts anew
 		Places    []Place       `msgpack:"ps,omitempty"`
+		Months    []MonthUsage  `msgpack:"mu,omitempty"`
 	}
 
 	// A PreemptionSet names runs beside a job. In a CallForBids they may be stopped for the job, and
@@ -67,6 +68,6 @@ const PreemptAfter = 5 * time.Minute
 func (b Preempted) Report() (UsageReport, bool) {
 	return UsageReport{
 		Job: b.Job, Epoch: b.Epoch, Started: b.Started, Ended: b.Ended, Node: b.Node, Devices: b.Devices,
-		IT: b.IT, Energy: b.Energy, Carbon: b.Carbon, Money: b.Money, Estimated: b.Estimated, Left: b.Left, Places: b.Places,
+		IT: b.IT, Energy: b.Energy, Carbon: b.Carbon, Money: b.Money, Estimated: b.Estimated, Left: b.Left, Places: b.Places, Months: b.Months,
 	}, b.Ended != 0
 }

@@ -349,3 +349,23 @@ func (r *EndedJob) walkWire(w *wire) {
 	walkCount(&c, &r.Digest)
 	c.skipNewerColumns()
 }
+
+func (r *MonthUsage) walkWire(w *wire) {
+	c := w.beginRow(3)
+	walkInt(&c, &r.Month)
+	walkInt(&c, &r.Carbon)
+	walkInt(&c, &r.Money)
+	c.skipNewerColumns()
+}
+
+func (r *BudgetCharge) walkWire(w *wire) {
+	c := w.beginRow(7)
+	walkName(&c, &r.Quota)
+	walkInt(&c, &r.Month)
+	walkInt(&c, &r.Money)
+	walkInt(&c, &r.Carbon)
+	walkInt(&c, &r.Budget)
+	walkInt(&c, &r.CarbonBudget)
+	walkCount(&c, &r.Version)
+	c.skipNewerColumns()
+}

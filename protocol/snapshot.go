@@ -16,6 +16,8 @@ type Snapshot struct {
 	Ended    []EndedJob    `msgpack:"e,omitempty"`              // in the order in which they ended
 	Received []Input       `msgpack:"h,omitempty" name:"heard"` // the highest sequence number received from each party
 	Strays   []OrphanedRun `msgpack:"s,omitempty"`
+
+	Charges []BudgetCharge `msgpack:"b,omitempty"`
 }
 
 // An OrphanedRun is a job that a site had when it was decommissioned, with its epoch there. If the

@@ -100,7 +100,7 @@ func TestTheExportAddsUpToTheTable(t *testing.T) {
 func TestExportRefusesWrongFlags(t *testing.T) {
 	run := ledgerOf(t, "auction")
 	for _, tc := range []struct{ flags, want string }{
-		{"--table,houses", `--table: no table "houses": want jobs, sites, rounds, bids, signals, payments`},
+		{"--table,houses", `--table: no table "houses": want jobs, sites, rounds, bids, signals, payments, charges`},
 		{"--format,xlsx", `--format: no format "xlsx": want csv, json, parquet`},
 		{"--table,jobs,--table,sites", "standard output takes one table"},
 		{"--policy,home-fifo", "no ledger of policy"},

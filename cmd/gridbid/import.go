@@ -18,6 +18,7 @@ import (
 	"github.com/gridbid/gridbid/internal/propagation"
 	"github.com/gridbid/gridbid/internal/quotafile"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/protocol/quota"
 )
 
 // newImportCommand is `gridbid import`: it proposes the quota tree and the priority classes of a file as a
@@ -33,9 +34,9 @@ stores the proposal for "gridbid policy apply", and changes nothing until then.
 
 Such a file holds Gridbid's own lists (keys quotas and priority_classes), an ElasticQuotaTree,
 the Cohorts, ClusterQueues, LocalQueues and ResourceFlavors of Kueue, or PriorityClasses,
-separated by ---. Namespaces are tenants. Quotas limit GPUs of any model: what a file says
-of other resources is noted and left out, and a field that is not known is an error with
-its line. docs/quotas.md says how each format is read. The list "quotas: []" removes the
+separated by ---. Namespaces are tenants. Quotas limit GPUs, of all models or of one: what a
+file says of other resources is noted and left out, and a field that is not known is an error
+with its line. docs/quotas.md says how each format is read. The list "quotas: []" removes the
 tree, and "priority_classes: []" the classes.
 
 Files with a PropagationPolicy or a ClusterPropagationPolicy (policy.karmada.io/v1alpha1 or
@@ -181,5 +182,18 @@ func quotaListing(quotas []protocol.Quota) printer.View {
 		{Head: "WEIGHT", Value: func(q protocol.Quota) any { return gpus(q.Weight) }},
 		{Head: "LENDS", Value: func(q protocol.Quota) any { return gpus(q.Min - q.Kept) }},
 		{Head: "BAND", Value: func(q protocol.Quota) any { return q.Band }},
+		{Head: "MODELS", Value: func(q protocol.Quota) any { return quota.DescribeModels(q) }},
+		{Head: "USD A MONTH", Value: func(q protocol.Quota) any {
+			if q.Budget == 0 {
+				return nil // no budget
+			}
+			return q.Budget.InDollars()
+		}},
+		{Head: "KG A MONTH", Value: func(q protocol.Quota) any {
+			if q.CarbonBudget == 0 {
+				return nil
+			}
+			return q.CarbonBudget.InKilograms()
+		}},
 	}}
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +20,9 @@ func newQuotasCommand() *cobra.Command {
 		Use:   "quotas",
 		Short: "list the quotas of a live federation, or divide those of your group",
 		Long: `List the quotas in force, as far as your credential sees them: a tenant its own, the admin
-of a tenant also those below it. The admin divides them:
+of a tenant also those below it: what they guarantee and cap, the GPUs of runs now and of
+planned ones, and of this month's budgets what is spent (with what the last month spent beyond
+its own), reserved for runs, and left. The admin divides them:
 
   gridbid quotas set vision --min 4 --lend 2
 
@@ -92,5 +96,42 @@ func quotaReplies(all []api.QuotaReply) printer.View {
 		{Head: "WEIGHT", Value: func(q quota) any { return q.Weight }},
 		{Head: "LENDS", Value: func(q quota) any { return q.Lend }},
 		{Head: "BAND", Value: func(q quota) any { return q.Band }},
+		{Head: "RUNNING", Value: func(q quota) any { return q.Running }},
+		{Head: "PLANNED", Value: func(q quota) any { return q.Planned }},
+		{Head: "USD", Value: func(q quota) any { return amountOf(q.Budget, budgetAmount) }},
+		{Head: "USD SPENT", Value: func(q quota) any { return amountOf(q.Budget, budgetSpent) }, Verb: "%.2f"},
+		{Head: "USD RESERVED", Value: func(q quota) any { return amountOf(q.Budget, budgetReserved) }, Verb: "%.2f"},
+		{Head: "USD LEFT", Value: func(q quota) any { return amountOf(q.Budget, budgetLeft) }, Verb: "%.2f"},
+		{Head: "KG", Value: func(q quota) any { return amountOf(q.CarbonBudget, budgetAmount) }},
+		{Head: "KG SPENT", Value: func(q quota) any { return amountOf(q.CarbonBudget, budgetSpent) }, Verb: "%.3f"},
+		{Head: "KG RESERVED", Value: func(q quota) any { return amountOf(q.CarbonBudget, budgetReserved) }, Verb: "%.3f"},
+		{Head: "KG LEFT", Value: func(q quota) any { return amountOf(q.CarbonBudget, budgetLeft) }, Verb: "%.3f"},
+		{Head: "MODELS", Value: func(q quota) any { return modelsInWords(q.Models) }},
 	}}
+}
+
+// amountOf returns an amount of a budget; nil if there is none.
+func amountOf(b *api.BudgetReply, of func(*api.BudgetReply) float64) any {
+	if b == nil {
+		return nil
+	}
+	return of(b)
+}
+
+func budgetAmount(b *api.BudgetReply) float64   { return b.Amount }
+func budgetSpent(b *api.BudgetReply) float64    { return b.Overrun + b.Spent }
+func budgetReserved(b *api.BudgetReply) float64 { return b.Reserved }
+func budgetLeft(b *api.BudgetReply) float64     { return b.Left }
+
+// modelsInWords says of each model how many GPUs run, of how many that are guaranteed, and at most.
+func modelsInWords(all []api.ModelQuotaReply) string {
+	var words []string
+	for _, m := range all {
+		s := fmt.Sprintf("%s %g of %g", m.Model, m.Running, m.Min)
+		if m.Max > 0 {
+			s += fmt.Sprintf(", max %g", m.Max)
+		}
+		words = append(words, s)
+	}
+	return strings.Join(words, "; ")
 }

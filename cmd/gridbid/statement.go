@@ -22,7 +22,7 @@ func newStatementCommand() *cobra.Command {
 	var f ledgerSelector
 	var o outputFlags
 	var list listFlags
-	var tenant, site, month string
+	var tenant, site, month, budget string
 	cmd := &cobra.Command{
 		Use:   "statement",
 		Short: "what a tenant paid, or a site was paid, line by line",
@@ -31,14 +31,19 @@ their sums, which are those of the ledger to the microdollar. CSV and JSON have 
 microdollars, too (paid_microdollars). A run belongs to the month, in UTC, in which it
 was settled.
 
-The lines are rows of the table payments of "gridbid export" (docs/export.md).`,
+With --budget, print what the budget of a quota was charged with instead: a line for each run
+and month of its energy. Work that is lost for a job of a higher class is charged to that job's
+tenant.
+
+The lines are rows of the tables payments and charges of "gridbid export" (docs/export.md).`,
 		Example: `  gridbid statement --tenant team-a
   gridbid statement --site hydro-north --month 2026-03 -o csv > march.csv
+  gridbid statement --budget research --month 2026-03
   gridbid statement --live --tenant team-a`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if tenant == "" && site == "" {
-				return usageError{errors.New("statement: whose? Name --tenant or --site, or both")}
+			if tenant == "" && site == "" && budget == "" {
+				return usageError{errors.New("statement: whose? Name --tenant or --site, or both, or --budget")}
 			}
 			if _, err := time.Parse("2006-01", month); month != "" && err != nil {
 				return usageError{fmt.Errorf("statement: --month %q: want a year and a month, such as 2026-03", month)}
@@ -59,6 +64,11 @@ The lines are rows of the table payments of "gridbid export" (docs/export.md).`,
 					return usageError{fmt.Errorf("statement: --%s: no %s %q%s in this record", x.what, x.what, x.name, nearest.DidYouMean(x.name, x.known))}
 				}
 			}
+			if budget != "" {
+				return printCharges(cmd, &o, &list, slices.DeleteFunc(slices.Collect(tables.Charges(run.Run)), func(c tables.Charge) bool {
+					return c.Quota != budget || tenant != "" && c.Run.Settled.Payer != tenant || site != "" && c.Run.Settled.Site != site || month != "" && c.BudgetMonth() != month
+				}))
+			}
 			all := slices.Collect(tables.Payments(run.Run))
 			all = slices.DeleteFunc(all, func(p tables.Payment) bool {
 				return tenant != "" && p.Run.Settled.Payer != tenant || site != "" && p.Run.Settled.Site != site || month != "" && p.Month() != month
@@ -77,7 +87,8 @@ The lines are rows of the table payments of "gridbid export" (docs/export.md).`,
 	f.registerFlags(cmd, "`FOLDER` of the run to read, written by gridbid replay")
 	cmd.Flags().StringVar(&tenant, "tenant", "", "`NAME` of the tenant that paid")
 	cmd.Flags().StringVar(&site, "site", "", "`NAME` of the site that was paid")
-	cmd.Flags().StringVar(&month, "month", "", "only what was settled in this `MONTH`, as 2026-03 (default: all)")
+	cmd.Flags().StringVar(&budget, "budget", "", "`QUOTA` whose budget was charged")
+	cmd.Flags().StringVar(&month, "month", "", "only what was settled, or of a budget: used, in this `MONTH`, as 2026-03 (default: all)")
 	o.registerOutput(cmd)
 	list.registerList(cmd, "payments", 0)
 	return cmd
@@ -111,4 +122,34 @@ func writeSums(out io.Writer, all []tables.Payment) {
 	}
 	fmt.Fprintf(out, "\n%s: %.3f kWh, %.3f kg CO2e, energy $%.6f, margin $%.6f, tariff $%.6f, paid $%.6f\n", format.CountWithNoun(len(all), "payment", "payments"),
 		sum.Energy.InKWh(), sum.Carbon.InKilograms(), sum.Money.InDollars(), (paid - sum.Money - tariff).InDollars(), tariff.InDollars(), paid.InDollars())
+}
+
+// printCharges prints charges to a budget, and their sums.
+func printCharges(cmd *cobra.Command, o *outputFlags, list *listFlags, all []tables.Charge) error {
+	type charge = tables.Charge
+	v, err := selectRows(list, printer.Listing[charge]{Rows: all, Columns: []printer.Column[charge]{
+		{Head: "BUDGET", Value: func(c charge) any { return c.Quota }},
+		{Head: "MONTH", Value: func(c charge) any { return c.BudgetMonth() }},
+		{Head: "JOB", Value: func(c charge) any { return c.Job.ID }},
+		{Head: "TENANT", Value: func(c charge) any { return c.Run.Settled.Payer }},
+		{Head: "SITE", Value: func(c charge) any { return c.Run.Settled.Site }},
+		{Head: "SETTLED", Value: func(c charge) any { return c.Run.Settlement.At }},
+		{Head: "PAID USD", Value: func(c charge) any { return c.BudgetCharge.Money.InDollars() }, Verb: "%.6f"},
+		{Head: "CARBON KG", Value: func(c charge) any { return c.BudgetCharge.Carbon.InKilograms() }, Verb: "%.6f"},
+		{Head: "PAID MICRODOLLARS", Value: func(c charge) any { return int64(c.BudgetCharge.Money) }, Wide: true},
+		{Head: "CARBON MILLIGRAMS", Value: func(c charge) any { return int64(c.BudgetCharge.Carbon) }, Wide: true},
+	}})
+	if err != nil {
+		return err
+	}
+	if err := o.printView(cmd, v); err != nil || o.forPrograms() {
+		return err
+	}
+	var paid protocol.Microdollars
+	var carbon protocol.Milligrams
+	for _, c := range all {
+		paid, carbon = paid+c.BudgetCharge.Money, carbon+c.BudgetCharge.Carbon
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%s: paid $%.6f, %.6f kg CO2e\n", format.CountWithNoun(len(all), "charge", "charges"), paid.InDollars(), carbon.InKilograms())
+	return err
 }

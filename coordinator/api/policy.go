@@ -173,14 +173,18 @@ func (d *Server) checkGuarantees(p protocol.Policy) error {
 	if err != nil || tree.Guaranteed() == 0 {
 		return err
 	}
-	gpus := 0
+	var gpus protocol.Milli
+	of := make(map[string]protocol.Milli) // by model
 	d.readStatus(func(b *jobstatus.View) {
 		for _, s := range b.AllSites(0) {
-			gpus += s.GPUs
+			for _, p := range s.Pools {
+				n := protocol.Milli(p.GPUs) * 1000
+				gpus, of[p.Model] = gpus+n, of[p.Model]+n
+			}
 		}
 	})
-	if have := protocol.Milli(gpus) * 1000; tree.Guaranteed() > have {
-		return fmt.Errorf("api: the quotas guarantee %d GPUs together, and the registered sites have %d: lower the min of some, or wait for the other sites", tree.Guaranteed()/1000, gpus)
+	if problem := tree.LacksCapacity(gpus, of); problem != "" {
+		return fmt.Errorf("api: the quotas guarantee %s at the registered sites: lower the min of some, or wait for the other sites", problem)
 	}
 	return nil
 }

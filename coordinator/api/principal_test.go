@@ -52,6 +52,13 @@ func newGuarded(t *testing.T) *guarded {
 		t.Fatal(err)
 	}
 	g.desk.GuardBy(rights.NewGuard(a, log))
+	g.desk.ListQuotasBy(func(protocol.Time) (all []QuotaReply) { // as the leader does
+		gpus := func(v protocol.Milli) float64 { return float64(v) / 1000 }
+		for _, q := range g.desk.currentPolicy().Quotas {
+			all = append(all, QuotaReply{Name: q.Name, Parent: q.Parent, Min: gpus(q.Min), Max: gpus(q.Max), Weight: gpus(q.Weight), Lend: gpus(q.Min - q.Kept)})
+		}
+		return all
+	})
 	// team-b is below org.
 	p := protocol.Policy{Version: 1, Quotas: []protocol.Quota{{Name: "org"}, {Name: "team-b", Parent: "org"}}}
 	g.desk.ObserveMessages([]protocol.Message{(&protocol.Sender{Party: protocol.OperatorAPI}).NewMessage(noon, protocol.Coordinator, p)}, []protocol.Message{g.market.NewMessage(noon, "", p)})
@@ -78,6 +85,11 @@ func (g *guarded) as(name, method, path, body string) (code int, answer string) 
 	for {
 		select {
 		case e := <-g.desk.LocalRequests():
+			if e.Inspect != nil {
+				e.Inspect(g.now)
+				e.Done(nil)
+				continue
+			}
 			m := e.Deliver(g.now)
 			var said protocol.Body
 			switch b := m.Body.(type) {

@@ -13,7 +13,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A QuotaReply is a quota as the API shows it, in GPUs.
+// A QuotaReply is a quota as the API shows it, in GPUs, and how it stands.
 type QuotaReply struct {
 	Name   string  `json:"name"`
 	Parent string  `json:"parent,omitempty"`
@@ -22,32 +22,79 @@ type QuotaReply struct {
 	Weight float64 `json:"weight"`
 	Lend   float64 `json:"lend"` // most of min that others get
 	Band   int64   `json:"band,omitempty"`
+
+	Running float64 `json:"running"` // GPUs of its tenants' runs now
+	Planned float64 `json:"planned"` // GPUs of awarded runs that are to start
+
+	Models       []ModelQuotaReply `json:"models,omitempty"`
+	Budget       *BudgetReply      `json:"budget,omitempty"`        // in dollars; absent: none
+	CarbonBudget *BudgetReply      `json:"carbon_budget,omitempty"` // in kilograms of CO2e
+}
+
+// A ModelQuotaReply is what a quota says of the GPUs of one model, and how it stands.
+type ModelQuotaReply struct {
+	Model   string  `json:"model"`
+	Min     float64 `json:"min"`
+	Max     float64 `json:"max,omitempty"`
+	Weight  float64 `json:"weight"`
+	Lend    float64 `json:"lend"`
+	Band    int64   `json:"band,omitempty"`
+	Running float64 `json:"running"`
+	Planned float64 `json:"planned"`
+}
+
+// A BudgetReply is how a budget of a month stands.
+type BudgetReply struct {
+	Month    string  `json:"month"` // in UTC, as 2026-03
+	Amount   float64 `json:"amount"`
+	Overrun  float64 `json:"overrun,omitempty"` // its first line: what the month before spent beyond its own
+	Spent    float64 `json:"spent"`
+	Reserved float64 `json:"reserved"` // for runs that were awarded
+	Left     float64 `json:"left"`     // below zero: an overrun
+}
+
+// A ListQuotas returns the quotas in force, and how they stand.
+type ListQuotas func(now protocol.Time) []QuotaReply
+
+// ListQuotasBy has the API list quotas by a market, which leads from now on.
+func (d *Server) ListQuotasBy(list ListQuotas) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.listQuotas = list
 }
 
 // quotasSeenBy returns the quotas that the principal of a request may read: all, or those of its own
 // tenants. A parent that is not among them is left out.
-func (d *Server) quotasSeenBy(r *http.Request) []QuotaReply {
+func (d *Server) quotasSeenBy(r *http.Request) (out []QuotaReply, err error) {
+	out = []QuotaReply{}
+	d.mu.Lock()
+	list := d.listQuotas
+	d.mu.Unlock()
+	err = d.inspectMarket(r.Context(), func(now protocol.Time) { out = append(out, list(now)...) })
 	sees := d.jobsSeenBy(r)
-	inGPUs := func(v protocol.Milli) float64 { return float64(v) / 1000 }
-	out := []QuotaReply{}
-	for _, q := range d.currentPolicy().Quotas {
-		if !sees.has(q.Name) {
-			continue
+	out = slices.DeleteFunc(out, func(q QuotaReply) bool { return !sees.has(q.Name) })
+	for i := range out {
+		if !sees.has(out[i].Parent) {
+			out[i].Parent = ""
 		}
-		x := QuotaReply{q.Name, q.Parent, inGPUs(q.Min), inGPUs(q.Max), inGPUs(q.Weight), inGPUs(q.Min - q.Kept), q.Band}
-		if !sees.has(q.Parent) {
-			x.Parent = ""
-		}
-		out = append(out, x)
 	}
-	return out
+	return out, err
 }
 
 // handleListQuotas lists the quotas in force.
 func (d *Server) handleListQuotas(w http.ResponseWriter, r *http.Request) {
 	if !d.rejectIfStandby(w) {
-		writeJSON(w, http.StatusOK, d.quotasSeenBy(r))
+		d.writeQuotas(w, r)
 	}
+}
+
+func (d *Server) writeQuotas(w http.ResponseWriter, r *http.Request) {
+	all, err := d.quotasSeenBy(r)
+	if err != nil {
+		writeError(w, http.StatusServiceUnavailable, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, all)
 }
 
 // handleChangeQuota changes amounts of a quota below that of the credential's tenant. Its own, and those
@@ -81,7 +128,7 @@ func (d *Server) handleChangeQuota(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if d.putPolicyIntoForce(w, r, was, now) {
-		writeJSON(w, http.StatusOK, d.quotasSeenBy(r))
+		d.writeQuotas(w, r)
 	}
 }
 

@@ -66,7 +66,7 @@ func TestATenantAdminDividesItsOwnQuota(t *testing.T) {
 		}
 	}
 	now := g.desk.currentPolicy()
-	if now.Version != 5 || now.By != "org" || now.Within != "org" || !now.Proved || now.Quotas[0] != p.Quotas[0] || now.Quotas[3] != p.Quotas[3] {
+	if now.Version != 5 || now.By != "org" || now.Within != "org" || !now.Proved || !now.Quotas[0].Equal(p.Quotas[0]) || !now.Quotas[3].Equal(p.Quotas[3]) {
 		t.Errorf("in force: %+v", now)
 	}
 	if !strings.Contains(g.logged.String(), "/v1/quotas/org") {

@@ -42,6 +42,7 @@ type Server struct {
 
 	openQuotes    map[uint64]*openQuote // by number
 	evaluateQuote EvaluateQuote         // of the running term
+	listQuotas    ListQuotas            // of the running term
 
 	openLogs    map[uint64]*openLog                              // by number
 	logLimits   map[string]*rate.Limiter                         // of sites and tenants

@@ -199,6 +199,7 @@ func runTerm(outer context.Context, cfg Config) error {
 	cfg.Log.Info("leading", "term", t.Incarnation(), "events", len(steps))
 	cfg.API.AnswerQuotesBy(evaluateQuoteBy(m))
 	cfg.API.SendToSitesBy(conn.Send)
+	cfg.API.ListQuotasBy(listQuotasBy(m))
 	cfg.API.StartLeading(t.Incarnation())
 	beside.Go(func() { cfg.API.WatchSites(ctx, t.Incarnation(), m.Suspects, cfg.Log) })
 	beside.Go(func() { cfg.sendHeartbeats(ctx, conn) })

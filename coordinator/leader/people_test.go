@@ -83,7 +83,7 @@ func TestLooseningAPolicyTakesTwoTokens(t *testing.T) {
 	quotas := func(base int, tree string) string {
 		return fmt.Sprintf(`{"change": {"base": %d, "ops": [{"op": "quotas", "quotas": %s}]}, "said": "quotas.yaml"}`, base, tree)
 	}
-	if got := ask(ada, "/v1/policy", quotas(1, `[{"name": "a", "min_thousandths_of_a_gpu": 1000}]`), http.StatusConflict); !strings.Contains(got, "guarantee 1 GPUs together, and the registered sites have 0") {
+	if got := ask(ada, "/v1/policy", quotas(1, `[{"name": "a", "min_thousandths_of_a_gpu": 1000}]`), http.StatusConflict); !strings.Contains(got, "guarantee 1 GPUs together, and there are 0 at the registered sites") {
 		t.Errorf("quotas beyond what the sites have: %s", got)
 	}
 	if got := ask(ada, "/v1/policy", quotas(1, `[{"name": "a", "parent": "b"}]`), http.StatusConflict); !strings.Contains(got, "no quota is named b") {

@@ -17,8 +17,8 @@ var (
 	firstHistory = flag.Uint64("history", 0, "the first of them")
 )
 
-// A quotaHistory is a random history of one site of 12 GPUs, which answers calls as an agent does: what it knows
-// is what runs. Its account of who holds what is its own.
+// A quotaHistory is a random history of one site of 12 GPUs, of which four are of a second model, which answers calls
+// as an agent does: what it knows is what runs. Its account of who holds what, and who spent what, is its own.
 type quotaHistory struct {
 	*testMarket
 	dice  *rand.Rand
@@ -26,15 +26,22 @@ type quotaHistory struct {
 	jobs  map[protocol.JobID]protocol.Job
 	runs  map[protocol.JobID]protocol.Award
 	kept  map[protocol.JobID]protocol.Time // jobs for which runs were stopped: their room is kept until then
+	on    map[protocol.JobID]string        // the model of that room
+	spent map[string]int64                 // by quota and month
 	stops int
+	waits int // for a budget
 }
 
 const historyGPUs = 12
 
-// Whatever jobs come and end: no tenant or group holds more than its max, GPUs are given once, runs are stopped
-// only by right, only if it helps and no more than needed, what is guaranteed comes back, and accounts sum to zero.
+// historyModels are the GPUs of each model.
+var historyModels = map[string]int{"V100": 8, "A100": 4}
+
+// Whatever jobs come and end: no tenant or group holds more than its max, in all and of a model, GPUs are given once,
+// runs are stopped only by right, only if it helps and no more than needed, what is guaranteed comes back, no month
+// costs more than its budget, and accounts sum to zero.
 func TestQuotasHoldInRandomHistories(t *testing.T) {
-	stops := 0
+	stops, waits := 0, 0
 	for n := range uint64(*histories) {
 		h := newQuotaHistory(t, *firstHistory+n)
 		for range 10 + h.dice.IntN(15) {
@@ -47,16 +54,16 @@ func TestQuotasHoldInRandomHistories(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("history %d (-histories 1 -history %d), tree %+v", *firstHistory+n, *firstHistory+n, h.tree)
 		}
-		stops += h.stops
+		stops, waits = stops+h.stops, waits+h.waits
 	}
-	t.Logf("%d histories: %d runs stopped", *histories, stops)
-	if *histories >= 100 && stops < *histories/2 {
-		t.Errorf("few runs were stopped: %d", stops)
+	t.Logf("%d histories: %d runs stopped, %d times no budget left", *histories, stops, waits)
+	if *histories >= 100 && (stops < *histories/4 || waits < *histories/2) {
+		t.Errorf("few runs were stopped, or waited for a budget: %d and %d", stops, waits)
 	}
 }
 
 func newQuotaHistory(t *testing.T, seed uint64) *quotaHistory {
-	h := &quotaHistory{testMarket: newTestMarket(t), dice: rand.New(rand.NewPCG(seed, 7)), jobs: make(map[protocol.JobID]protocol.Job), runs: make(map[protocol.JobID]protocol.Award), kept: make(map[protocol.JobID]protocol.Time)}
+	h := &quotaHistory{testMarket: newTestMarket(t), dice: rand.New(rand.NewPCG(seed, 7)), jobs: make(map[protocol.JobID]protocol.Job), runs: make(map[protocol.JobID]protocol.Award), kept: make(map[protocol.JobID]protocol.Time), on: make(map[protocol.JobID]string), spent: make(map[string]int64)}
 	gpus := func(most int) protocol.Milli { return protocol.Milli(h.dice.IntN(most+1)) * 1000 }
 	g := protocol.Quota{Name: "g", Min: 2000 + gpus(4), Weight: 1000}
 	a := protocol.Quota{Name: "a", Parent: "g", Min: gpus(int(g.Min / 1000)), Weight: 1000}
@@ -69,12 +76,68 @@ func newQuotaHistory(t *testing.T, seed uint64) *quotaHistory {
 		g.Max = g.Min + 1000 + gpus(3)
 	}
 	h.tree = []protocol.Quota{g, a, b, c}
-	h.send("agent/oslo", protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", Nodes: 2, GPUs: historyGPUs}}})
+	if h.dice.IntN(2) == 0 {
+		h.drawModels()
+	}
+	if h.dice.IntN(3) == 0 {
+		h.tree[h.dice.IntN(4)].Budget = 8000 + protocol.Microdollars(h.dice.IntN(30_000))
+		h.tree[h.dice.IntN(4)].CarbonBudget = 40_000 + protocol.Milligrams(h.dice.IntN(200_000))
+	}
+	if h.dice.IntN(2) == 0 { // the end of a month comes soon
+		h.now = protocol.NextMonth(h.now).Add(-2 * time.Hour)
+	}
+	h.send("agent/oslo", protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "A100", Nodes: 1, GPUs: historyModels["A100"]}, {Model: "V100", Nodes: 2, GPUs: historyModels["V100"]}}})
 	h.send(protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada", Quotas: h.tree, Classes: []protocol.PriorityClass{{Name: "high", Value: 10}, {Name: "low", Default: true, Preemption: protocol.PreemptNever}}})
 	if h.market.CurrentPolicy().Version != 1 {
 		t.Fatal("the policy was not put into force")
 	}
 	return h
+}
+
+// drawModels has some quotas say something of the A100s, of which there are four.
+func (h *quotaHistory) drawModels() {
+	gpus := func(most int) protocol.Milli { return protocol.Milli(h.dice.IntN(most+1)) * 1000 }
+	left := protocol.Milli(historyModels["A100"]) * 1000
+	var group protocol.Milli
+	for _, i := range []int{1, 2, 3} { // a, b, c
+		q := &h.tree[i]
+		m := protocol.ModelQuota{Model: "A100", Min: min(gpus(2), q.Min, left), Weight: q.Weight}
+		if left -= m.Min; h.dice.IntN(2) == 0 {
+			m.Max = m.Min + 1000 + gpus(2)
+		}
+		if q.Models = []protocol.ModelQuota{m}; q.Parent != "" {
+			group += m.Min
+		}
+	}
+	if h.dice.IntN(2) == 0 {
+		h.tree[0].Models = []protocol.ModelQuota{{Model: "A100", Min: group, Max: group + 1000 + gpus(2), Weight: 1000}}
+	}
+}
+
+// of returns what a quota says of a model, or without of all GPUs.
+func (h *quotaHistory) of(q protocol.Quota, model string) protocol.ModelQuota {
+	if model == "" {
+		return protocol.ModelQuota{Min: q.Min, Max: q.Max}
+	}
+	for _, m := range q.Models {
+		if m.Model == model {
+			return m
+		}
+	}
+	var sum protocol.Milli // a group is guaranteed what its tenants are
+	for _, x := range h.tree {
+		if x.Parent == q.Name {
+			sum += h.of(x, model).Min
+		}
+	}
+	return protocol.ModelQuota{Min: sum}
+}
+
+// namesModels reports whether some quota says something of a model.
+func (h *quotaHistory) namesModel(model string) bool {
+	return slices.ContainsFunc(h.tree, func(q protocol.Quota) bool {
+		return slices.ContainsFunc(q.Models, func(m protocol.ModelQuota) bool { return m.Model == model })
+	})
 }
 
 // act has one thing happen: a job comes, a run ends, or time passes.
@@ -84,6 +147,7 @@ func (h *quotaHistory) act() {
 		j := h.job()
 		j.ID, j.Tenant = protocol.JobID(fmt.Sprint("j", len(h.jobs))), []string{"a", "b", "c"}[h.dice.IntN(3)]
 		j.GPUs, j.Arrival, j.Run, j.Deadline = 1+h.dice.IntN(4), h.now, 4*time.Hour, h.now.Add(48*time.Hour)
+		j.Models = [][]string{{"V100"}, {"A100"}}[min(h.dice.IntN(3), 1)]
 		if h.dice.IntN(2) == 0 {
 			j.PriorityClass = "high"
 		}
@@ -105,36 +169,58 @@ func (h *quotaHistory) act() {
 func (h *quotaHistory) end(id protocol.JobID) {
 	a := h.runs[id]
 	delete(h.runs, id)
-	h.heed(h.send("agent/oslo", protocol.UsageReport{Job: id, Epoch: a.Epoch, Started: a.Option.Start, Ended: h.now, Money: 1000}))
+	o := a.Option
+	part := min(float64(h.now-o.Start)/float64(o.Finish-o.Start), 1)
+	d := protocol.UsageReport{Job: id, Epoch: a.Epoch, Started: o.Start, Ended: h.now, Money: protocol.Microdollars(float64(o.Money) * part), Carbon: protocol.Milligrams(float64(o.Carbon) * part)}
+	h.charge(id, d.Started, d.Money, d.Carbon)
+	h.heed(h.send("agent/oslo", d))
 }
 
-// held returns the GPUs that the runs of some tenants hold; of none named, of all.
-func (h *quotaHistory) held(tenants ...string) (n int) {
+// charge notes what a run cost its tenant and its group, by the months of its time.
+func (h *quotaHistory) charge(id protocol.JobID, from protocol.Time, money protocol.Microdollars, carbon protocol.Milligrams) {
+	all := int64(max(h.now-1-from, 1))
+	old := min(max(int64(protocol.NextMonth(from)-from), 0), all)
+	for _, q := range h.tree {
+		if slices.Contains(groups[q.Name], h.jobs[id].Tenant) {
+			for _, x := range []struct {
+				month protocol.Time
+				part  int64
+			}{{from, old}, {h.now - 1, all - old}} {
+				h.spent[fmt.Sprint(q.Name, " money ", protocol.MonthOf(x.month))] += int64(money) * x.part / all
+				h.spent[fmt.Sprint(q.Name, " carbon ", protocol.MonthOf(x.month))] += int64(carbon) * x.part / all
+			}
+		}
+	}
+}
+
+// held returns the GPUs of a model, or without of all, that the runs of some tenants hold; of none named, of all.
+func (h *quotaHistory) held(model string, tenants ...string) (n int) {
 	for id := range h.runs {
-		if j := h.jobs[id]; len(tenants) == 0 || slices.Contains(tenants, j.Tenant) {
+		if j := h.jobs[id]; (len(tenants) == 0 || slices.Contains(tenants, j.Tenant)) && (model == "" || j.Models[0] == model) {
 			n += j.GPUs
 		}
 	}
 	return n
 }
 
-// free returns the GPUs that a job may have.
-func (h *quotaHistory) free(id protocol.JobID) int {
-	n := historyGPUs - h.held()
-	for other, until := range h.kept {
-		if _, runs := h.runs[other]; !runs && other != id && h.now < until {
-			n -= h.jobs[other].GPUs
+// free returns the GPUs of a model that nobody holds, and that are not kept for another job.
+func (h *quotaHistory) free(but protocol.JobID, model string) int {
+	n := historyModels[model] - h.held(model)
+	for id, until := range h.kept {
+		if _, runs := h.runs[id]; !runs && id != but && h.now < until && h.jobs[id].Models[0] == model {
+			n -= h.jobs[id].GPUs
 		}
 	}
 	return n
 }
 
 // claimed is held, with the jobs for which room is kept, but for one.
-func (h *quotaHistory) claimed(but protocol.JobID, tenants []string) int {
-	n := h.held(tenants...)
+func (h *quotaHistory) claimed(but protocol.JobID, model string, tenants []string) int {
+	n := h.held(model, tenants...)
 	for id, until := range h.kept {
-		if _, runs := h.runs[id]; !runs && id != but && h.now < until && slices.Contains(tenants, h.jobs[id].Tenant) {
-			n += h.jobs[id].GPUs
+		j := h.jobs[id]
+		if _, runs := h.runs[id]; !runs && id != but && h.now < until && slices.Contains(tenants, j.Tenant) && (model == "" || j.Models[0] == model) {
+			n += j.GPUs
 		}
 	}
 	return n
@@ -151,15 +237,21 @@ func (h *quotaHistory) round() {
 		return
 	}
 	call := lastSent[protocol.CallForBids](h.testMarket)
-	answer := protocol.Bids{Round: h.market.rounds, Capacity: []protocol.CapacityProfile{freeCapacity(h.now)}}
-	answer.Capacity[0].Total = historyGPUs * 1000
-	answer.Capacity[0].Free = slices.Repeat([]protocol.Milli{protocol.Milli(max(h.free(""), 0)) * 1000}, 48)
+	answer := protocol.Bids{Round: h.market.rounds, Grid: protocol.GridForecast{From: h.now.Floor(time.Hour), PriceOff: slices.Repeat([]protocol.Microdollars{2000}, 12), CarbonOff: make([]protocol.Milligrams, 12)}}
+	for _, model := range []string{"A100", "V100"} {
+		c := freeCapacity(h.now)
+		c.Model, c.Total = model, protocol.Milli(historyModels[model])*1000
+		c.Free = slices.Repeat([]protocol.Milli{protocol.Milli(max(h.free("", model), 0)) * 1000}, 48)
+		answer.Capacity = append(answer.Capacity, c)
+	}
 	for _, j := range call.Jobs {
 		start := time.Duration(0)
-		if j.GPUs > h.free(j.ID) {
+		if j.GPUs > h.free(j.ID, j.Models[0]) {
 			start = 6 * time.Hour
 		}
-		answer.Jobs = append(answer.Jobs, bidsOf(j.ID, h.option(start, 4*time.Hour)))
+		o := h.option(start, 4*time.Hour)
+		o.Model, o.Money = j.Models[0], o.Money*protocol.Microdollars(j.GPUs)
+		answer.Jobs = append(answer.Jobs, bidsOf(j.ID, o))
 		if i := slices.IndexFunc(call.Preemptable, func(s protocol.PreemptionSet) bool { return s.Job == j.ID }); i >= 0 && start > 0 && len(answer.Preemptions) == 0 {
 			if runs := h.needed(j, call.Preemptable[i].Runs); len(runs) > 0 {
 				answer.Preemptions = append(answer.Preemptions, protocol.PreemptionSet{Job: j.ID, Runs: runs})
@@ -172,14 +264,14 @@ func (h *quotaHistory) round() {
 // needed returns the runs of a list without which a job fits: added in order, then dropped backwards.
 func (h *quotaHistory) needed(j protocol.Job, runs []protocol.JobID) (gone []protocol.JobID) {
 	fits := func(gone []protocol.JobID) bool {
-		free := h.free(j.ID)
+		free := h.free(j.ID, j.Models[0])
 		for _, id := range gone {
 			free += h.jobs[id].GPUs
 		}
 		return j.GPUs <= free
 	}
 	for _, id := range runs {
-		if _, ok := h.runs[id]; ok && !fits(gone) {
+		if a, ok := h.runs[id]; ok && a.Option.Model == j.Models[0] && !fits(gone) {
 			gone = append(gone, id)
 		}
 	}
@@ -210,14 +302,22 @@ func (h *quotaHistory) heed(ms []protocol.Message) {
 			a := h.runs[v]
 			delete(h.runs, v)
 			h.stops++
+			payer := v // its own tenant, unless the class of the other job is the reason
+			if h.jobs[v].Tenant == h.jobs[id].Tenant {
+				payer = id
+			}
+			h.charge(payer, a.Option.Start, 500, 0)
 			h.heed(h.send("agent/oslo", protocol.Preempted{Job: v, Epoch: a.Epoch, For: id, Started: a.Option.Start, Ended: h.now, Money: 500}))
 		}
 	}
 	for _, m := range ms { // after the requests to stop runs, as they were sent
+		if d, ok := m.Body.(protocol.Defer); ok && (d.Why.Code == protocol.BudgetSpent || d.Why.Code == protocol.CarbonBudgetSpent) {
+			h.waits++
+		}
 		b, ok := m.Body.(protocol.Award)
 		switch j := h.jobs[b.Job]; {
 		case !ok:
-		case b.Option.Start > h.now.Add(time.Minute) || j.GPUs > h.free(j.ID):
+		case b.Option.Start > h.now.Add(time.Minute) || j.GPUs > h.free(j.ID, j.Models[0]):
 			h.heed(h.send("agent/oslo", protocol.Decline{Job: b.Job, Epoch: b.Epoch, Why: protocol.Reason{Code: protocol.CapacityTaken}}))
 		default:
 			h.runs[b.Job] = b
@@ -242,9 +342,12 @@ func (h *quotaHistory) pathOf(tenant, other string) (path []protocol.Quota) {
 
 // checkStops checks that runs are stopped for a job by right, that it helps, and that all are needed.
 func (h *quotaHistory) checkStops(j protocol.Job, victims []protocol.JobID) {
-	free := h.free(j.ID)
+	model := j.Models[0]
+	free := h.free(j.ID, model)
 	for _, id := range victims {
-		free += h.jobs[id].GPUs
+		if h.jobs[id].Models[0] == model {
+			free += h.jobs[id].GPUs
+		}
 	}
 	if free < j.GPUs {
 		h.Errorf("%v are stopped for %s, which does not help", victims, j.ID)
@@ -260,28 +363,44 @@ func (h *quotaHistory) checkStops(j protocol.Job, victims []protocol.JobID) {
 			}
 			continue
 		}
-		for _, q := range h.pathOf(j.Tenant, v.Tenant) {
-			if protocol.Milli(h.held(groups[q.Name]...)+j.GPUs)*1000 > q.Min {
-				h.Errorf("%s is stopped for %s, which is not within the min of %s", id, j.ID, q.Name)
-			}
+		if h.namesModel(model) && !h.isBeyond(j, v, model) {
+			h.Errorf("%s is stopped for %s, though its tenant or a group holds no more %s than its min", id, j.ID, model)
 		}
-		for _, q := range h.pathOf(v.Tenant, j.Tenant) {
-			if protocol.Milli(h.claimed(j.ID, groups[q.Name]))*1000 <= q.Min {
-				h.Errorf("%s is stopped for %s, though %s holds no more than its min", id, j.ID, q.Name)
-			}
+		byModel := h.namesModel(model) && h.isWithin(j, v.Tenant, model)
+		if !byModel && !(h.isWithin(j, v.Tenant, "") && h.isBeyond(j, v, "")) {
+			h.Errorf("%s is stopped for %s, which is not within its min, or the other is", id, j.ID)
 		}
 	}
 }
 
+// isWithin reports whether a job keeps its quotas, but for those of another tenant, within their min of a model.
+func (h *quotaHistory) isWithin(j protocol.Job, other, model string) bool {
+	return !slices.ContainsFunc(h.pathOf(j.Tenant, other), func(q protocol.Quota) bool {
+		return protocol.Milli(h.held(model, groups[q.Name]...)+j.GPUs)*1000 > h.of(q, model).Min
+	})
+}
+
+// isBeyond reports whether the quotas of a run hold more than their min of a model.
+func (h *quotaHistory) isBeyond(j, v protocol.Job, model string) bool {
+	return !slices.ContainsFunc(h.pathOf(v.Tenant, j.Tenant), func(q protocol.Quota) bool {
+		return protocol.Milli(h.claimed(j.ID, model, groups[q.Name]))*1000 <= h.of(q, model).Min
+	})
+}
+
 // check checks what holds at any time.
 func (h *quotaHistory) check() {
-	if h.held() > historyGPUs {
-		h.Errorf("%d GPUs are held of %d", h.held(), historyGPUs)
+	for _, model := range []string{"A100", "V100"} {
+		if n := h.held(model); n > historyModels[model] {
+			h.Errorf("%d %s are held of %d", n, model, historyModels[model])
+		}
 	}
 	for _, q := range h.tree {
-		if n := protocol.Milli(h.held(groups[q.Name]...)) * 1000; q.Max > 0 && n > q.Max {
-			h.Errorf("%s holds %d of at most %d", q.Name, n, q.Max)
+		for _, model := range []string{"", "A100"} {
+			if n, most := protocol.Milli(h.held(model, groups[q.Name]...))*1000, h.of(q, model).Max; most > 0 && n > most {
+				h.Errorf("%s holds %d of at most %d %s", q.Name, n, most, model)
+			}
 		}
+		h.checkBudget(q)
 	}
 	sum := protocol.Microdollars(0)
 	for _, a := range h.market.Accounts().AccountNames() {
@@ -290,6 +409,44 @@ func (h *quotaHistory) check() {
 	if sum != 0 {
 		h.Errorf("the accounts add up to %d", sum)
 	}
+}
+
+// checkBudget checks that what a quota spent this month, and what its runs may cost by their bids, is within its
+// budget. What this month cannot help is a run that ends later than its bid said, or what another tenant's job
+// made it pay: so the cost of runs counts only as it was bid.
+func (h *quotaHistory) checkBudget(q protocol.Quota) {
+	month := protocol.MonthOf(h.now)
+	var money, carbon int64
+	for id := range h.runs {
+		o := h.runs[id].Option
+		if end := protocol.NextMonth(h.now); slices.Contains(groups[q.Name], h.jobs[id].Tenant) && o.Finish > month {
+			part := float64(min(o.Finish, end)-max(o.Start, month)) / float64(o.Finish-o.Start)
+			money, carbon = money+int64(float64(o.Money)*part), carbon+int64(float64(o.Carbon)*part)
+		}
+	}
+	const slack = 2000 + 10 // of runs that were stopped for a higher class and that another tenant pays, and rounding
+	if n := h.spent[fmt.Sprint(q.Name, " money ", month)] + money; q.Budget > 0 && n > int64(q.Budget)+slack {
+		h.Errorf("%s spends %d of %d in a month", q.Name, n, q.Budget)
+	}
+	if n := h.spent[fmt.Sprint(q.Name, " carbon ", month)] + carbon; q.CarbonBudget > 0 && n > int64(q.CarbonBudget)+10 {
+		h.Errorf("%s emits %d of %d in a month", q.Name, n, q.CarbonBudget)
+	}
+}
+
+// mayGet reports whether the GPUs of a job's model that others hold beyond their min, and that are free, are enough
+// for it.
+func (h *quotaHistory) mayGet(j protocol.Job) bool {
+	free := h.free(j.ID, j.Models[0])
+	stopped := make(map[protocol.JobID]protocol.Award)
+	for _, id := range slices.Sorted(maps.Keys(h.runs)) {
+		v := h.jobs[id]
+		if free < j.GPUs && v.Tenant != j.Tenant && v.Models[0] == j.Models[0] && h.isBeyond(j, v, "") && (!h.namesModel(v.Models[0]) || h.isBeyond(j, v, v.Models[0])) {
+			stopped[id], free = h.runs[id], free+v.GPUs
+			delete(h.runs, id)
+		}
+	}
+	maps.Copy(h.runs, stopped)
+	return free >= j.GPUs
 }
 
 // settle lets an hour pass in which nothing comes or ends by itself, and then checks that no job of the
@@ -310,11 +467,16 @@ func (h *quotaHistory) settle() {
 		}
 		within := true
 		for _, q := range h.tree {
-			if n := protocol.Milli(h.held(groups[q.Name]...)+j.GPUs) * 1000; slices.Contains(groups[q.Name], j.Tenant) && n > q.Min {
+			for _, model := range []string{"", j.Models[0]} { // of all GPUs, and of its model where that has quotas
+				if n := protocol.Milli(h.held(model, groups[q.Name]...)+j.GPUs) * 1000; slices.Contains(groups[q.Name], j.Tenant) && (model == "" || h.namesModel(model)) && n > h.of(q, model).Min {
+					within = false
+				}
+			}
+			if slices.Contains(groups[q.Name], j.Tenant) && (q.Budget > 0 || q.CarbonBudget > 0) { // it may wait for that
 				within = false
 			}
 		}
-		if within {
+		if within && h.mayGet(j) {
 			h.Errorf("%s of %s waits for %d GPUs that are guaranteed: %+v; runs %v", id, j.Tenant, j.GPUs, l.lastStatus.Why, slices.Sorted(maps.Keys(h.runs)))
 		}
 	}

@@ -299,6 +299,10 @@ func (k *Market) settleRun(now protocol.Time, l *lot, d protocol.UsageReport, s 
 		s.Paid, s.Tariff = 0, 0
 	}
 	k.trust.ObserveJob(l.site, s.BidFor, s.Counted)
+	s.Charges = k.chargesOf(now, l, d, &s)
+	for _, c := range s.Charges {
+		k.budgets.Charge(c)
+	}
 	return k.sendAndRecord(now, "", s)
 }
 

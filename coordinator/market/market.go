@@ -122,6 +122,7 @@ type Market struct {
 	last         protocol.Time // time of the latest step
 
 	ledger            accounts.Balances
+	budgets           accounts.Budgets
 	trust             accounts.Trust
 	advisor           adviceState
 	policy            protocol.Policy       // in force
@@ -159,6 +160,7 @@ type lot struct {
 	epoch            uint64             // number of the current award; 0: never awarded
 	site             string             // that has, or last had, the award; "" if that award is void
 	option           protocol.BidOption // of the last award
+	off              accounts.Amounts   // by how much more than that it may cost; zero unless its tenant has a budget
 	places           []protocol.Place   // of the last award, if it says on how many pods the job runs
 	lease            protocol.Time      // of the last award
 	pause            protocol.Time      // of the last award: when the run is to pause; 0: never
@@ -169,6 +171,7 @@ type lot struct {
 	preempt          *protocol.Preempt  // its site was asked to stop it for another job; nil: it was not
 	preempted        []protocol.Time    // when it was stopped to make room, the last mostPreempted times
 	preemptAfter     protocol.Time      // it may have others stopped from then on
+	roomOn           string             // the GPU model on which room is being made for it
 	reneges          []renege           // per site that won it and did not keep it
 	noBids           bool               // no site bid for it when it was called last
 	byChoice         bool               // it waits for a cheaper hour, and not for room
@@ -237,6 +240,9 @@ func (k *Market) KnownJobs() int { return len(k.lots) + len(k.endedJobs) }
 
 // Accounts returns the money accounts. The caller must not change them.
 func (k *Market) Accounts() *accounts.Balances { return &k.ledger }
+
+// Budgets returns what quotas spent of their budgets. The caller must not change it.
+func (k *Market) Budgets() *accounts.Budgets { return &k.budgets }
 
 // Due implements bus.Machine.
 func (k *Market) Due() protocol.Time { return earlier(k.jobsDue(), k.services.Due()) }

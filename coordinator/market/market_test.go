@@ -2,6 +2,7 @@ package market
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -38,7 +39,7 @@ func TestJobIsCalledAwardedAndSettled(t *testing.T) {
 		BidFor:  protocol.Usage{Energy: 720_000_000, Carbon: 40_000, Money: 10_000, Finish: award.Option.Finish},
 		Counted: protocol.Usage{IT: 600_000_000, Energy: 720_000_000, Carbon: 50_000, Money: 12_000, Finish: d.Ended},
 	}
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("settled\n%+v, want\n%+v", got, want)
 	}
 	if b := s.market.Accounts().BalanceOf(accounts.SiteAccount("oslo")); b != 12_000 || b != -s.market.Accounts().BalanceOf(accounts.TenantAccount("lab")) {

@@ -39,6 +39,7 @@ func (k *Market) handlePolicy(now protocol.Time, m protocol.Message, p protocol.
 // announcePolicy broadcasts the policy in force, and records that as an event.
 func (k *Market) announcePolicy(now protocol.Time) []protocol.Message {
 	k.policyUnannounced = false
+	k.budgets.SetLimits(now, k.policy)
 	m := k.sendAndRecord(now, "", k.policy)
 	k.recordEvent(m)
 	return []protocol.Message{m}
@@ -73,6 +74,9 @@ func (k *Market) constrainsStart(now protocol.Time, j *protocol.Job, d auction.D
 		return true
 	}
 	if _, strict := k.quotaTree().StrictQueueOf(j.Tenant); strict && d.Option.Start > now {
+		return true
+	}
+	if len(k.quotaTree().BudgetedPathOf(j.Tenant)) > 0 { // sooner it may cost more, or run in another month
 		return true
 	}
 	return k.quotaTree().HasCapOn(j.Tenant) && j.GPUs > 0 || policy.ConstrainsStart(k.policy, *j, d.Site, now, d.Option.Start)

@@ -109,46 +109,6 @@ func (k *Market) claimsOf(now protocol.Time, l *lot) (all []claim) {
 	return all[:min(len(all), maxCandidates)]
 }
 
-// withoutGuaranteed drops the runs of other tenants that hold no more than they are guaranteed, and all of them
-// if the job's tenant would hold more than that itself. Below their nearest common group, each tenant and group
-// counts. Runs of one site are stopped together, so each site is reckoned apart.
-func (k *Market) withoutGuaranteed(now protocol.Time, l *lot, leaf string, all []claim) []claim {
-	tree, held := k.quotaTree(), make(map[string]protocol.Milli)
-	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
-		v := k.lots[id]
-		// Who is being stopped holds it no more, and for whom others are being stopped holds it already.
-		running := v.state == accepted && v.preempt == nil && v.start <= now || v.state == awarded && v.option.Start <= now ||
-			v != l && (v.state == waiting || v.state == called) && v.preemptAfter > now
-		if of, ok := tree.LeafOf(v.submitted.Tenant); ok && running {
-			for _, q := range tree.PathOf(of) {
-				held[q.Name] += v.awardedJob().TotalGPUMilli()
-			}
-		}
-	}
-	freed := make(map[[2]string]protocol.Milli) // by site and quota
-	return slices.DeleteFunc(all, func(c claim) bool {
-		if c.why != protocol.QuotaReclaimed {
-			return false
-		}
-		of, _ := tree.LeafOf(c.lot.submitted.Tenant)
-		mine, theirs := tree.PathsBelowCommon(leaf, of)
-		for _, q := range mine {
-			if held[q.Name]+l.submitted.TotalGPUMilli() > q.Min {
-				return true
-			}
-		}
-		for _, q := range theirs {
-			if held[q.Name]-freed[[2]string{c.lot.site, q.Name}] <= q.Min {
-				return true
-			}
-		}
-		for _, q := range theirs {
-			freed[[2]string{c.lot.site, q.Name}] += c.lot.awardedJob().TotalGPUMilli()
-		}
-		return false
-	})
-}
-
 // lostWork returns what would be lost of a run, were it stopped now, by its bid: energy, carbon and tariff of the
 // time since it started, or since the checkpoint that it started from. Of a run that can save a checkpoint now, the
 // time that saving and loading take.
@@ -228,7 +188,7 @@ func (k *Market) choosePreemptions(now protocol.Time, r *round, in auction.Round
 			c.lot.preempt = &protocol.Preempt{Job: c.lot.job.ID, Epoch: c.lot.epoch, For: l.job.ID, Why: l.reasonToStop(c), Until: now.Add(preemptDeadline)}
 			ids = append(ids, format.CleanText(string(c.lot.job.ID)))
 		}
-		l.preemptAfter = now.Add(preemptDeadline)
+		l.preemptAfter, l.roomOn = now.Add(preemptDeadline), best.model()
 		decisions[i] = auction.Decision{
 			Verdict: auction.Defer, Until: l.preemptAfter, Site: best.site, Option: protocol.BidOption{Start: now},
 			Why: protocol.Reason{Code: protocol.Preempting, Note: strings.Join(ids[:min(len(ids), 8)], ", ")},
@@ -254,38 +214,16 @@ func (k *Market) preemptionAt(now protocol.Time, r *round, l *lot, site string, 
 			k.counts["preemption-void"]++
 			return nil
 		}
+		if model := claims[c].lot.option.Model; p.model() != "" && model != "" && model != p.model() {
+			k.counts["preemption-void"]++
+			return nil // the job runs on GPUs of one model: see withoutGuaranteed
+		}
 		p.claims, p.lost = append(p.claims, claims[c]), p.lost+claims[c].lost
 	}
 	if len(p.claims) == 0 || !k.quotasLetStart(now, r, p) {
 		return nil
 	}
 	return p
-}
-
-// quotasLetStart reports whether a job keeps within the quotas, were the runs gone that are to be stopped for
-// it.
-func (k *Market) quotasLetStart(now protocol.Time, r *round, p *preemption) bool {
-	if r.planned == nil || r.planned.quotas == nil {
-		return true
-	}
-	q, j := r.planned.quotas, &p.job.submitted
-	limits := q.limitsOf(j)
-	if limits.unnamed {
-		return false
-	}
-	for _, limit := range limits.limits {
-		most := limit.most
-		for _, c := range p.claims {
-			of, _ := q.tree.LeafOf(c.lot.submitted.Tenant)
-			if slices.ContainsFunc(q.tree.PathOf(of), func(x protocol.Quota) bool { return x.Name == limit.quota.Name }) {
-				most += c.lot.awardedJob().TotalGPUMilli()
-			}
-		}
-		if protocol.Milli(limit.held.peakBetween(now, now.Add(time.Second)))+j.TotalGPUMilli() > most {
-			return false
-		}
-	}
-	return true
 }
 
 // reasonToStop returns why a run is stopped for a job.

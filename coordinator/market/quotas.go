@@ -21,18 +21,32 @@ func (k *Market) quotaTree() *quota.Tree {
 }
 
 // A quotaUse holds, for each leaf of the quota tree, its share in this round and what its runs take
-// over time.
+// over time: of all GPUs, and of each model that quotas name.
 type quotaUse struct {
 	tree     *quota.Tree
+	model    string // "": all GPUs
 	shares   map[string]protocol.Milli
 	profiles map[string]*useProfile
+	models   []*quotaUse // by model
+	budgets  *budgetUse  // nil: no quota has a budget
 }
 
-// quotaUseOf divides the GPUs of all registered sites by the quota tree. A leaf asks for what its runs
-// are planned to take at most at a time, and for what its waiting jobs want. A job for which no site
-// bids asks for nothing, so that it holds no quota either.
+func newQuotaUse(tree *quota.Tree, model string) *quotaUse {
+	return &quotaUse{tree: tree, model: model, profiles: make(map[string]*useProfile)}
+}
+
+// quotaUseOf divides the GPUs of all registered sites by the quota tree, and those of each model by what
+// the tree says of it. A leaf asks for what its runs are planned to take at most at a time, and for what
+// its waiting jobs want: of each model that these could run on, since it is not known yet on which they
+// will. A job for which no site bids asks for nothing, so that it holds no quota either.
 func (k *Market) quotaUseOf(now protocol.Time, tree *quota.Tree, u *plannedUse, r *round, answers [][]siteAnswer) *quotaUse {
-	q := &quotaUse{tree: tree, profiles: make(map[string]*useProfile)}
+	q := newQuotaUse(tree, "")
+	for _, model := range tree.Models() {
+		q.models = append(q.models, newQuotaUse(tree.OfModel(model), model))
+	}
+	if tree.HasBudgets() {
+		q.budgets = newBudgetUse(&k.budgets)
+	}
 	for _, id := range slices.Sorted(maps.Keys(u.jobs)) {
 		q.addUses(u.jobs[id], 1)
 	}
@@ -40,23 +54,33 @@ func (k *Market) quotaUseOf(now protocol.Time, tree *quota.Tree, u *plannedUse, 
 	for _, tenant := range slices.Sorted(maps.Keys(held)) { // replicas have no planned end
 		q.addUses([]runUse{{job: &protocol.Job{Tenant: tenant}, from: now, to: protocol.Time(1<<63 - 1), gpus: held[tenant]}}, 1)
 	}
-	ask := make(map[string]protocol.Milli)
-	for _, name := range slices.Sorted(maps.Keys(q.profiles)) { // groups ask for what their leaves do, so theirs is not read
-		ask[name] = protocol.Milli(q.profiles[name].peakBetween(now, protocol.Time(1<<63-1)))
-	}
+	waits := make(map[protocol.JobID]*lot)
+	var ids []protocol.JobID // of waiting jobs that no round calls now
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		l := k.lots[id]
-		if leaf, ok := tree.LeafOf(l.submitted.Tenant); ok && l.state == waiting && l.job.Arrival <= now && !l.noBids && u.jobs[id] == nil {
-			ask[leaf] += l.submitted.TotalGPUMilli()
+		if _, named := tree.LeafOf(l.submitted.Tenant); named && l.state == waiting && l.job.Arrival <= now && !l.noBids && u.jobs[id] == nil {
+			waits[id], ids = l, append(ids, id)
 		}
 	}
-	for i, l := range r.lots {
-		hasOptions := slices.ContainsFunc(answers[i], func(a siteAnswer) bool { return len(a.bids.Options) > 0 })
-		if leaf, ok := tree.LeafOf(l.submitted.Tenant); ok && hasOptions && u.jobs[l.job.ID] == nil {
-			ask[leaf] += l.submitted.TotalGPUMilli()
+	for _, x := range append([]*quotaUse{q}, q.models...) {
+		ask := make(map[string]protocol.Milli)
+		for _, name := range slices.Sorted(maps.Keys(x.profiles)) { // groups ask for what their leaves do, so theirs is not read
+			ask[name] = protocol.Milli(x.profiles[name].peakBetween(now, protocol.Time(1<<63-1)))
 		}
+		for _, id := range ids {
+			l := waits[id]
+			if leaf, _ := tree.LeafOf(l.submitted.Tenant); x.model == "" || len(l.submitted.Models) == 0 || slices.Contains(l.submitted.Models, x.model) {
+				ask[leaf] += l.submitted.TotalGPUMilli()
+			}
+		}
+		for i, l := range r.lots {
+			offered := slices.ContainsFunc(answers[i], func(a siteAnswer) bool { return a.offersModel(x.model) })
+			if leaf, ok := tree.LeafOf(l.submitted.Tenant); ok && offered && u.jobs[l.job.ID] == nil {
+				ask[leaf] += l.submitted.TotalGPUMilli()
+			}
+		}
+		x.shares = x.tree.Shares(k.registeredGPUs(x.model), ask)
 	}
-	q.shares = tree.Shares(k.registeredGPUs(), ask)
 	return q
 }
 
@@ -96,11 +120,18 @@ func (k *Market) quotaRoomOf(tenant string, held map[string]protocol.Milli) (roo
 	return room, limited
 }
 
-// registeredGPUs returns the GPUs of all sites, in thousandths.
-func (k *Market) registeredGPUs() (sum protocol.Milli) {
+// offersModel reports whether a site offers an option on a model, or with "" any option.
+func (a siteAnswer) offersModel(model string) bool {
+	return len(a.bids.Options) > 0 && (model == "" || slices.ContainsFunc(a.bids.Options, func(o protocol.BidOption) bool { return o.Model == model }))
+}
+
+// registeredGPUs returns the GPUs of all sites, of one model or, without, of all, in thousandths.
+func (k *Market) registeredGPUs(model string) (sum protocol.Milli) {
 	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
 		for _, p := range k.sites[name].registration.Pools {
-			sum += protocol.Milli(p.GPUs) * 1000
+			if model == "" || p.Model == model {
+				sum += protocol.Milli(p.GPUs) * 1000
+			}
 		}
 	}
 	return sum
@@ -111,52 +142,79 @@ func (k *Market) registeredGPUs() (sum protocol.Milli) {
 type quotaLimits struct {
 	limits  []quotaLimit
 	unnamed bool // no quota names its tenant
+	budgets *budgetLimits
 }
 
 // A quotaLimit is a share, or the max of a group, and what its tenants hold over time.
 type quotaLimit struct {
 	quota protocol.Quota
+	model string // of the GPUs that it counts; "": all
 	most  protocol.Milli
 	held  *useProfile
 }
 
-// limitsOf returns the limits of a job. Without quotas there are none, nor for a job without GPUs.
-func (q *quotaUse) limitsOf(j *protocol.Job) quotaLimits {
-	if q == nil || j.TotalGPUMilli() == 0 {
-		return quotaLimits{}
+// limitsOf returns the limits of a job. Without quotas there are none, and for a job without GPUs only
+// budgets.
+func (q *quotaUse) limitsOf(j *protocol.Job) (l quotaLimits) {
+	if q == nil {
+		return l
+	}
+	l.budgets = q.budgets.limitsOf(q.tree.BudgetedPathOf(j.Tenant))
+	if j.TotalGPUMilli() == 0 {
+		return l
 	}
 	leaf, named := q.tree.LeafOf(j.Tenant)
 	if !named {
 		return quotaLimits{unnamed: true}
 	}
-	l := quotaLimits{limits: []quotaLimit{{q.tree.QuotaOf(leaf), q.shares[leaf], q.profileOf(leaf)}}}
-	for _, g := range q.tree.CappedGroups(leaf) {
-		l.limits = append(l.limits, quotaLimit{g, g.Max, q.profileOf(g.Name)})
+	l.limits = q.appendLimits(make([]quotaLimit, 0, 2), leaf)
+	for _, x := range q.models {
+		l.limits = x.appendLimits(l.limits, leaf)
 	}
 	return l
 }
 
+func (q *quotaUse) appendLimits(all []quotaLimit, leaf string) []quotaLimit {
+	all = append(all, quotaLimit{q.tree.QuotaOf(leaf), q.model, q.shares[leaf], q.profileOf(leaf)})
+	for _, g := range q.tree.CappedGroups(leaf) {
+		all = append(all, quotaLimit{g, q.model, g.Max, q.profileOf(g.Name)})
+	}
+	return all
+}
+
 // haveRoom reports whether the limits have room for a run as long as it runs.
-func (l *quotaLimits) haveRoom(x runUse) bool { return !l.unnamed && l.exceededBy(x) == nil }
+func (l *quotaLimits) haveRoom(x runUse) bool {
+	return !l.unnamed && l.exceededBy(x) == nil && l.budgets.exceededBy(x.costs) == nil
+}
 
 // exceededBy returns the first limit that has no room for a run; nil if all have.
 func (l *quotaLimits) exceededBy(x runUse) *quotaLimit {
 	for i := range l.limits {
-		if q := &l.limits[i]; protocol.Milli(q.held.peakBetween(x.from, x.to))+x.gpus > q.most {
+		if q := &l.limits[i]; q.counts(x.model) && protocol.Milli(q.held.peakBetween(x.from, x.to))+x.gpus > q.most {
 			return q
 		}
 	}
 	return nil
 }
 
+// counts reports whether a limit counts GPUs of a model.
+func (q *quotaLimit) counts(model string) bool { return q.model == "" || q.model == model }
+
 // reason returns why a run has no room.
 func (l *quotaLimits) reason(x runUse) protocol.Reason {
-	if q := l.exceededBy(x); q != nil {
-		return protocol.Reason{Code: protocol.OverQuota, Note: fmt.Sprintf("%s of the %s GPUs that %s may hold now are taken, and the job wants %s (%s)",
-			format.FormatThousandths(protocol.Milli(q.held.peakBetween(x.from, x.to))), format.FormatThousandths(q.most), format.CleanText(q.quota.Name),
-			format.FormatThousandths(x.gpus), quota.Describe(q.quota))}
+	if l.unnamed {
+		return protocol.Reason{Code: protocol.OverQuota, Note: "no quota names tenant " + format.CleanText(x.job.Tenant)}
 	}
-	return protocol.Reason{Code: protocol.OverQuota, Note: "no quota names tenant " + format.CleanText(x.job.Tenant)}
+	if q := l.exceededBy(x); q != nil {
+		of, model := "", ""
+		if q.model != "" {
+			of, model = " of "+format.CleanText(q.model), format.CleanText(q.model)+" "
+		}
+		return protocol.Reason{Code: protocol.OverQuota, Note: fmt.Sprintf("%s of the %s %sGPUs that %s may hold now are taken, and the job wants %s (%s%s)",
+			format.FormatThousandths(protocol.Milli(q.held.peakBetween(x.from, x.to))), format.FormatThousandths(q.most), model, format.CleanText(q.quota.Name),
+			format.FormatThousandths(x.gpus), quota.Describe(q.quota), of)}
+	}
+	return l.budgets.exceededBy(x.costs).reason()
 }
 
 // addUses adds the possible uses of one job to what its leaf and its capped groups take, or with sign
@@ -169,6 +227,12 @@ func (q *quotaUse) addUses(own []runUse, sign int64) {
 	if !ok {
 		return
 	}
+	q.budgets.addCosts(q.tree.BudgetedPathOf(own[0].job.Tenant), own, sign)
+	for _, x := range q.models {
+		if of := usesOfModel(own, x.model); len(of) > 0 {
+			x.addUses(of, sign)
+		}
+	}
 	spans := mergedSpans(own)
 	gpus := int64(0)
 	for i := range own {
@@ -179,6 +243,16 @@ func (q *quotaUse) addUses(own []runUse, sign int64) {
 	for _, g := range q.tree.CappedGroups(leaf) {
 		q.profileOf(g.Name).addSpans(spans, gpus)
 	}
+}
+
+// usesOfModel returns those of some uses that are of GPUs of a model.
+func usesOfModel(all []runUse, model string) (of []runUse) {
+	for i := range all {
+		if all[i].model == model {
+			of = append(of, all[i])
+		}
+	}
+	return of
 }
 
 // A span is a time in which something is held.
@@ -197,6 +271,9 @@ func mergedSpans(uses []runUse) (all []span) {
 	}
 	return all
 }
+
+// namesModels reports whether some quota names a model.
+func (q *quotaUse) namesModels() bool { return q != nil && len(q.models) > 0 }
 
 func (q *quotaUse) profileOf(name string) *useProfile {
 	if q.profiles[name] == nil {

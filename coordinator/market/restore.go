@@ -58,6 +58,7 @@ func (k *Market) Restore(m protocol.Message) {
 		}
 	case protocol.Policy:
 		k.replacePolicy(b)
+		k.budgets.SetLimits(m.At, b)
 	case protocol.Snapshot:
 		k.restoreSnapshot(b)
 	case protocol.DecommissionSite:
@@ -67,6 +68,9 @@ func (k *Market) Restore(m protocol.Message) {
 	case protocol.Settlement:
 		k.ledger.Transfer(accounts.TenantAccount(b.Payer), accounts.SiteAccount(b.Site), b.Paid)
 		k.trust.ObserveJob(b.Site, b.BidFor, b.Counted)
+		for _, c := range b.Charges {
+			k.budgets.Charge(c)
+		}
 		if l := k.lots[b.Job]; l != nil && l.state != ended && !b.Part {
 			k.endLot(m.At, l)
 			if l.whole != nil {
@@ -96,6 +100,9 @@ func (k *Market) Restore(m protocol.Message) {
 		}
 		if l := k.lots[b.For]; l != nil {
 			l.preemptAfter = max(l.preemptAfter, b.Until)
+			if v := k.lots[b.Job]; v != nil && v.option.Model != "" {
+				l.roomOn = v.option.Model
+			}
 		}
 	case protocol.Defer:
 		k.restoreRoundCount(b.Round)
@@ -121,6 +128,7 @@ func (k *Market) restoreAward(site string, b protocol.Award) {
 		l.roundDecided()
 		l.state, l.site, l.option, l.epoch, l.due = awarded, site, b.Option, b.Epoch, b.Lease
 		l.why, l.lease, l.pause, l.places = b.Why, b.Lease, b.Pause, l.placesToKeep(b.Places)
+		l.off = accounts.Amounts{Money: b.PaidOff, Carbon: b.CarbonOff}
 		if l.whole != nil {
 			k.partAwarded(l, b.Epoch, b.Lease)
 		} else {
@@ -204,6 +212,9 @@ func (k *Market) restoreSnapshot(b protocol.Snapshot) {
 	}
 	for _, h := range b.Received {
 		k.dedup.AdmitOnce(protocol.Message{From: h.From, Seq: h.Seq})
+	}
+	for _, c := range b.Charges {
+		k.budgets.Charge(c)
 	}
 	k.orphanedRuns = append(k.orphanedRuns, b.Strays...)
 	for _, p := range b.Ended {

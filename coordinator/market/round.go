@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -268,7 +269,7 @@ func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, im
 			if k.mayStillRun(a.site, job.ID) {
 				continue
 			}
-			fitting, over := claim.withinUseCaps(a.site, a.bids.Options, r.gpusOfOptions(r.lots[i], a.site, a.bids.Options))
+			fitting, over := claim.withinUseCaps(a.site, a.bids.Options, r.gpusOfOptions(r.lots[i], a.site, a.bids.Options), r.gridOf(a.site))
 			if over.Code != "" {
 				against[i] = over
 			}
@@ -309,6 +310,15 @@ func (r *round) answersByLot(sites []string) [][]siteAnswer {
 		}
 	}
 	return out
+}
+
+// gridOf returns the grid forecast of a site that answered; nil if it did not.
+func (r *round) gridOf(site string) *protocol.GridForecast {
+	o, ok := r.offers[site]
+	if !ok {
+		return nil
+	}
+	return &o.Grid
 }
 
 // claimOrder returns the order in which lots take what caps and quotas allow: a higher priority
@@ -400,10 +410,15 @@ func (k *Market) applyDecision(now protocol.Time, l *lot, d auction.Decision, pr
 			k.timers.addToTimerQueue(l)
 		}
 		places := k.advisor.cleared.placesOf(l, d.Site, d.Option)
-		l.places = l.placesToKeep(places)
+		l.places, l.off = l.placesToKeep(places), accounts.Amounts{}
+		hasBudget := len(k.quotaTree().BudgetedPathOf(l.submitted.Tenant)) > 0
+		if hasBudget {
+			l.off = k.offOf(&d.Option, k.advisor.cleared.gridOf(d.Site))
+		}
 		return k.sendAndRecord(now, protocol.AgentParty(d.Site), protocol.Award{
 			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, MayQueue: d.MayQueue, NotBeforeStart: k.constrainsStart(now, &l.submitted, d),
 			Lease: l.lease, Why: d.Why, Proof: proof, Task: l.task, Pause: d.PauseAt, Places: places,
+			PaidOff: l.off.Money, CarbonOff: l.off.Carbon, ByMonth: hasBudget,
 		})
 	case auction.Reject:
 		return k.rejectLot(now, l.wholeOrSelf(), d.Why)[0]

@@ -17,6 +17,8 @@ type runUse struct {
 	from, to protocol.Time
 	power    protocol.Milliwatts
 	gpus     protocol.Milli
+	model    string      // of the GPUs
+	costs    []monthCost // by month; none unless its tenant has a budget
 }
 
 // amountUnder returns what a run takes of what a rule caps: milliwatts of every run at the rule's
@@ -60,6 +62,9 @@ func (k *Market) plannedUse(now protocol.Time, r *round, answers [][]siteAnswer)
 			if x.to <= now { // overran its plan, or its end was not reported yet: assume another hour
 				x.to = now.Add(time.Hour)
 			}
+			if tree.HasBudgets() && len(tree.BudgetedPathOf(l.submitted.Tenant)) > 0 {
+				x.costs = k.costsOf(&at, x.gpus, &l.option, l.off)
+			}
 			u.jobs[id] = []runUse{x}
 		}
 	}
@@ -77,7 +82,7 @@ const leaseGrace = time.Minute
 // the facility's overhead (PUE), as the bid's energy does.
 func useOf(j *protocol.Job, site string, o *protocol.BidOption, gpus protocol.Milli) runUse {
 	seconds := max(int64(o.Finish.Sub(o.Start)/time.Second), 1)
-	return runUse{j, site, o.Start, o.Finish, protocol.Milliwatts((int64(o.Energy) + seconds - 1) / seconds), gpus}
+	return runUse{job: j, site: site, from: o.Start, to: o.Finish, power: protocol.Milliwatts((int64(o.Energy) + seconds - 1) / seconds), gpus: gpus, model: o.Model}
 }
 
 // A jobClaim is what one job may use in a round. While it is open, the job's own possible uses do not
@@ -114,12 +119,13 @@ func (c *jobClaim) closeClaim() {
 // withinUseCaps returns the options at a site that keep every cap of power and of GPUs of the policy
 // and the quota of the job's tenant, next to all awarded runs and to whatever earlier jobs of this
 // round may get, and why others are left out, if any are. Gpus is what each takes; nil: all of the job's.
-func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []protocol.Milli) (fitting []protocol.BidOption, against protocol.Reason) {
+func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []protocol.Milli, grid *protocol.GridForecast) (fitting []protocol.BidOption, against protocol.Reason) {
 	if c == nil {
 		return all, against
 	}
 	k, u := c.market, c.use
-	var mine, overQuota runUse
+	var overQuota runUse
+	first := len(c.own) // of what it may use at this site
 	var capped protocol.Rule
 	n := 0 // options that fit
 	for i := range all {
@@ -127,10 +133,10 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []p
 		if gpus != nil {
 			size = gpus[i]
 		}
-		x := runUse{job: c.job, site: site, from: all[i].Start, to: all[i].Finish, gpus: size}
+		x := runUse{job: c.job, site: site, from: all[i].Start, to: all[i].Finish, gpus: size, model: all[i].Model}
 		var caps []protocol.Rule
 		if len(k.policy.Rules) > 0 {
-			x = useOf(c.job, site, &all[i], x.gpus)
+			x = useOf(c.job, site, &all[i], size)
 			caps = policy.UseCapsFor(k.policy, *c.job, site, x.from)
 		}
 		if i := slices.IndexFunc(caps, func(r protocol.Rule) bool {
@@ -140,23 +146,20 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []p
 			capped, overQuota = caps[i], runUse{}
 			continue
 		}
+		if c.quotas.budgets != nil {
+			x.costs = k.costsOf(c.job, size, &all[i], k.offOf(&all[i], grid))
+		}
 		if !c.quotas.haveRoom(x) {
 			k.counts[string(protocol.OverQuota)]++
 			overQuota = x
 			continue
 		}
-		if n == 0 {
-			mine = x
-		}
-		mine = runUse{c.job, site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power), max(mine.gpus, x.gpus)}
+		c.own = mergeUse(c.own, first, x, u.quotas.namesModels())
 		if n++; n < i+1 { // some did not fit: the others are copied
 			fitting = append(slices.Grow(fitting, len(all)-1), all[i])
 		} else {
 			fitting = all[:n:n]
 		}
-	}
-	if n > 0 {
-		c.own = append(c.own, mine)
 	}
 	switch {
 	case overQuota.job != nil:
@@ -165,6 +168,19 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []p
 		against = reasonOfRule(capped)
 	}
 	return fitting, against
+}
+
+// mergeUse adds a use to those of a site, which are from an index on: one for all of its options, or one
+// for each model.
+func mergeUse(all []runUse, first int, x runUse, byModel bool) []runUse {
+	for i := first; i < len(all); i++ {
+		if m := &all[i]; !byModel || m.model == x.model {
+			m.from, m.to, m.power, m.gpus = min(m.from, x.from), max(m.to, x.to), max(m.power, x.power), max(m.gpus, x.gpus)
+			m.costs = mostCosts(m.costs, x.costs)
+			return all
+		}
+	}
+	return append(all, x)
 }
 
 // updateProfiles adds a job's possible uses to each profile built so far, or with sign -1

@@ -151,7 +151,7 @@ func TestUseCapsMatchAnOracle(t *testing.T) {
 				}
 			}
 			c := u.openClaim(k, &j)
-			got, _ := c.withinUseCaps(site, all, nil)
+			got, _ := c.withinUseCaps(site, all, nil, nil)
 			c.closeClaim()
 			if !slices.Equal(got, want) {
 				t.Fatalf("of %v at %s %v fit; want %v", all, site, got, want)
@@ -160,7 +160,7 @@ func TestUseCapsMatchAnOracle(t *testing.T) {
 				mine := useOf(&j, site, &want[0], j.TotalGPUMilli())
 				for _, o := range want {
 					x := useOf(&j, site, &o, j.TotalGPUMilli())
-					mine = runUse{&j, site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power), max(mine.gpus, x.gpus)}
+					mine = runUse{job: &j, site: site, from: min(mine.from, x.from), to: max(mine.to, x.to), power: max(mine.power, x.power), gpus: max(mine.gpus, x.gpus)}
 				}
 				beside[j.ID] = append(beside[j.ID], mine)
 			}
@@ -180,7 +180,7 @@ func TestPowerCapCheckIsSublinearInRuns(t *testing.T) {
 		}
 		return testing.AllocsPerRun(10, func() {
 			c := u.openClaim(k, &protocol.Job{ID: "train"})
-			c.withinUseCaps("oslo", all, nil)
+			c.withinUseCaps("oslo", all, nil, nil)
 			c.closeClaim()
 		})
 	}

@@ -50,6 +50,20 @@ type quotaJSON struct {
 	Band   int64           `json:"band,omitempty"`
 
 	Queueing protocol.QueueingStrategy `json:"queueing_strategy,omitempty"`
+
+	Models       []modelQuotaJSON      `json:"models,omitempty"`
+	Budget       protocol.Microdollars `json:"budget_microdollars_per_month,omitempty"`
+	CarbonBudget protocol.Milligrams   `json:"carbon_budget_milligrams_per_month,omitempty"`
+}
+
+// A modelQuotaJSON is the JSON form of what a quota says of one model.
+type modelQuotaJSON struct {
+	Model  string         `json:"model"`
+	Min    protocol.Milli `json:"min_thousandths_of_a_gpu,omitempty"`
+	Max    protocol.Milli `json:"max_thousandths_of_a_gpu,omitempty"`
+	Kept   protocol.Milli `json:"kept_thousandths_of_a_gpu,omitempty"`
+	Weight protocol.Milli `json:"weight_thousandths"`
+	Band   int64          `json:"band,omitempty"`
 }
 
 // A classJSON is the JSON form of a priority class.
@@ -79,7 +93,11 @@ func (o Op) MarshalJSON() ([]byte, error) {
 		}
 	}
 	for _, q := range o.Quotas {
-		out.Quotas = append(out.Quotas, quotaJSON{q.Name, q.Parent, q.Min, q.Max, q.Kept, &q.Weight, q.Band, q.Queueing})
+		x := quotaJSON{q.Name, q.Parent, q.Min, q.Max, q.Kept, &q.Weight, q.Band, q.Queueing, nil, q.Budget, q.CarbonBudget}
+		for _, m := range q.Models {
+			x.Models = append(x.Models, modelQuotaJSON(m))
+		}
+		out.Quotas = append(out.Quotas, x)
 	}
 	for _, c := range o.Classes {
 		out.Classes = append(out.Classes, classJSON(c))
@@ -108,7 +126,14 @@ func (o *Op) UnmarshalJSON(data []byte) error {
 		if q.Weight != nil {
 			weight = *q.Weight
 		}
-		o.Quotas = append(o.Quotas, protocol.Quota{Name: q.Name, Parent: q.Parent, Min: q.Min, Max: q.Max, Kept: q.Kept, Weight: weight, Band: q.Band, Queueing: q.Queueing})
+		x := protocol.Quota{
+			Name: q.Name, Parent: q.Parent, Min: q.Min, Max: q.Max, Kept: q.Kept, Weight: weight, Band: q.Band, Queueing: q.Queueing,
+			Budget: q.Budget, CarbonBudget: q.CarbonBudget,
+		}
+		for _, m := range q.Models {
+			x.Models = append(x.Models, protocol.ModelQuota(m))
+		}
+		o.Quotas = append(o.Quotas, x)
 	}
 	for _, c := range in.Classes {
 		o.Classes = append(o.Classes, protocol.PriorityClass(c))

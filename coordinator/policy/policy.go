@@ -39,7 +39,7 @@ func CheckSuccessor(was, now protocol.Policy) error {
 	if len(now.Rules) > maxRules {
 		return fmt.Errorf("policy: %d rules, want at most %d: remove some", len(now.Rules), maxRules)
 	}
-	if _, err := quota.NewTree(now.Quotas); err != nil && !slices.Equal(was.Quotas, now.Quotas) {
+	if _, err := quota.NewTree(now.Quotas); err != nil && !slices.EqualFunc(was.Quotas, now.Quotas, protocol.Quota.Equal) {
 		return fmt.Errorf("policy: quotas: %w", err)
 	}
 	if i, key, problem := protocol.InvalidPriorityClass(now.Classes); problem != "" {
@@ -124,7 +124,7 @@ func LoosensHardRule(was, now protocol.Policy) bool {
 
 // changesQuotas reports whether another quota tree is to replace the one in force.
 func changesQuotas(was protocol.Policy, now []protocol.Quota) bool {
-	return len(was.Quotas) > 0 && !slices.Equal(was.Quotas, now)
+	return len(was.Quotas) > 0 && !slices.EqualFunc(was.Quotas, now, protocol.Quota.Equal)
 }
 
 // changesClasses reports whether other priority classes are to replace those in force.

@@ -295,16 +295,16 @@ func TestQuotasAreReplacedAsAWhole(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(raw, &op)
 	}
-	if err != nil || !slices.Equal(op.Quotas, tree) {
+	if err != nil || !slices.EqualFunc(op.Quotas, tree, protocol.Quota.Equal) {
 		t.Fatalf("%v: %s is read as %+v", err, raw, op)
 	}
 	first, err := ApplyChange(protocol.Policy{}, Change{Ops: []Op{op}}, "ada", "", "quotas.yaml")
-	if err != nil || !slices.Equal(first.Quotas, tree) {
+	if err != nil || !slices.EqualFunc(first.Quotas, tree, protocol.Quota.Equal) {
 		t.Fatalf("%v: %+v", err, first)
 	}
 	rule := protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}}
 	second, err := ApplyChange(first, Change{Base: 1, Ops: []Op{{Op: "add", Rule: &rule}}}, "ada", "", "never run at oslo")
-	if err != nil || !slices.Equal(second.Quotas, tree) {
+	if err != nil || !slices.EqualFunc(second.Quotas, tree, protocol.Quota.Equal) {
 		t.Fatalf("%v: %+v", err, second)
 	}
 	for _, next := range [][]protocol.Quota{nil, tree[:1]} {
@@ -312,7 +312,7 @@ func TestQuotasAreReplacedAsAWhole(t *testing.T) {
 		if _, err := ApplyChange(second, c, "ada", "", ""); err == nil || !strings.Contains(err.Error(), "second person") {
 			t.Errorf("one person puts %v in place of the tree: %v", next, err)
 		}
-		if p, err := ApplyChange(second, c, "ada", "bo", ""); err != nil || !slices.Equal(p.Quotas, next) || OpEffect(second, c.Ops[0]) != "loosens" {
+		if p, err := ApplyChange(second, c, "ada", "bo", ""); err != nil || !slices.EqualFunc(p.Quotas, next, protocol.Quota.Equal) || OpEffect(second, c.Ops[0]) != "loosens" {
 			t.Errorf("two persons put %v in place of the tree: %v, %+v", next, err, p)
 		}
 	}

@@ -23,12 +23,13 @@ func checkWithin(was, now protocol.Policy) error {
 	changed := 0
 	for i, q := range now.Quotas {
 		old := was.Quotas[i]
-		if q == old {
+		if q.Equal(old) {
 			continue
 		}
 		amounts := old
 		amounts.Min, amounts.Max, amounts.Kept, amounts.Weight = q.Min, q.Max, q.Kept, q.Weight
-		if changed++; q != amounts || !isBelow(was.Quotas, old.Name, now.Within) {
+		amounts.Models, amounts.Budget, amounts.CarbonBudget = q.Models, q.Budget, q.CarbonBudget
+		if changed++; !q.Equal(amounts) || !isBelow(was.Quotas, old.Name, now.Within) {
 			return fmt.Errorf("policy: quota %s: only amounts of quotas below %s may change", old.Name, now.Within)
 		}
 		if cap, holder := capAbove(now.Quotas, q); q.Max > cap && cap > 0 {

@@ -44,6 +44,8 @@ type Snapshot struct {
 	revocations   map[string]numberedEvent              // the last one since then, by site
 	decommissions []numberedEvent                       // decommissions of sites
 	policy        []protocol.Message                    // the last one, if any
+	limits        accounts.Budgets                      // the budgets of all months, and nothing that was spent
+	spent         accounts.Budgets                      // by dropped settlements
 
 	open         map[protocol.JobID]*jobEvents
 	ended        []*jobEvents                  // jobs that ended last and are kept whole, oldest first
@@ -138,6 +140,7 @@ func (s *Snapshot) AddEvent(m protocol.Message) {
 		delete(s.revokeBegins, b.Site)
 	case protocol.Policy:
 		s.policy = []protocol.Message{m}
+		s.limits.SetLimits(m.At, b)
 	case protocol.Submit:
 		s.beginJob(m, b)
 	case protocol.Award:
@@ -168,6 +171,9 @@ func (s *Snapshot) AddEvent(m protocol.Message) {
 		s.addToJob(b.Job, m)
 		s.clearOrphanedRun(m.From, b.Job, b.Epoch)
 	case protocol.Settlement:
+		for _, c := range b.Charges {
+			s.keepLimit(c)
+		}
 		if s.addToJob(b.Job, m); s.open[b.Job] == nil {
 			s.keepForTrust(numberedEvent{s.next, m}, b.Site) // the job was dropped by an earlier snapshot
 			return
@@ -346,10 +352,19 @@ func (s *Snapshot) keepForTrust(f numberedEvent, site string) {
 			}
 			s.addToAccount(accounts.TenantAccount(x.Payer), -x.Paid, 0)
 			s.addToAccount(accounts.SiteAccount(x.Site), x.Paid, 0)
+			for _, c := range x.Charges {
+				s.spent.Charge(c)
+			}
 		}
 		all = slices.Clone(all[accounts.TrustWindow:])
 	}
 	s.trust[site] = all
+}
+
+// keepLimit keeps the budget of a charge's month.
+func (s *Snapshot) keepLimit(c protocol.BudgetCharge) {
+	c.Money, c.Carbon = 0, 0
+	s.limits.Charge(c)
 }
 
 // addToAccount adds an amount and a number of settled jobs to an account.
@@ -366,6 +381,10 @@ func (s *Snapshot) mergeSnapshot(b protocol.Snapshot) {
 	}
 	for _, h := range b.Received {
 		s.highestSeq[h.From] = max(s.highestSeq[h.From], h.Seq)
+	}
+	for _, c := range b.Charges {
+		s.spent.Charge(c)
+		s.keepLimit(c)
 	}
 	s.olderEnded = append(s.olderEnded, b.Ended...)
 	s.orphanedRuns = append(s.orphanedRuns, b.Strays...)
@@ -444,6 +463,13 @@ func (s *Snapshot) snapshotBodies() (all []protocol.Snapshot) {
 			b.Accounts = append(b.Accounts, s.accounts[a])
 		}
 		all = append(all, b)
+	}
+	var charges accounts.Budgets
+	for _, c := range slices.Concat(s.limits.Charges(), s.spent.Charges()) {
+		charges.Charge(c)
+	}
+	for some := range slices.Chunk(charges.Charges(), maxRowsPerMessage) {
+		all = append(all, protocol.Snapshot{Charges: some})
 	}
 	for some := range slices.Chunk(s.olderEnded, maxRowsPerMessage) {
 		all = append(all, protocol.Snapshot{Ended: some})

@@ -167,6 +167,8 @@ var reasonTexts = map[protocol.Code]string{
 	protocol.FitsNoNode:         "no node of the site is large enough",
 	protocol.RefusedByTerms:     "the site's terms refuse it",
 	protocol.OverQuota:          "the quotas leave its tenant no room",
+	protocol.BudgetSpent:        "the month's budget of its tenant, or of a group of it, has no room for what it may cost",
+	protocol.CarbonBudgetSpent:  "the month's carbon budget of its tenant, or of a group of it, has no room for what it may emit",
 	protocol.Preempting:         "runs are being stopped to make room for it",
 	protocol.QuotaReclaimed:     "the room was lent, and its owner needs it",
 	protocol.QueueBlocked:       "a job before it in its StrictFIFO queue finds no room",

@@ -355,7 +355,9 @@ var advised = []struct {
 }{
 	{protocol.NotAllowed, "let its data be at more sites (regions)"}, {protocol.NoSuchGPU, "allow more GPU models"},
 	{protocol.FitsNoNode, "ask for fewer GPUs, cores or less memory on one node"}, {protocol.NoCapacity, "wait, or ask for less"},
-	{protocol.PastDeadline, "set a later deadline"}, {protocol.RefusedByTerms, "ask the site's operator to serve its tenant"}, {protocol.OverQuota, "wait, or have its quota raised"}, {protocol.QueueBlocked, "wait, or have the job before it cancelled"},
+	{protocol.PastDeadline, "set a later deadline"}, {protocol.RefusedByTerms, "ask the site's operator to serve its tenant"}, {protocol.OverQuota, "wait, or have its quota raised"},
+	{protocol.BudgetSpent, "wait for the next month, or have the budget raised"}, {protocol.CarbonBudgetSpent, "wait for the next month or a cleaner hour, or have the carbon budget raised"},
+	{protocol.QueueBlocked, "wait, or have the job before it cancelled"},
 }
 
 // answerAdvice says what keeps a job from sites and from starting, and what would

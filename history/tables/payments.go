@@ -60,3 +60,44 @@ func paymentsTable() Table {
 		{"is_estimated", Flag, func(p Payment) any { return p.Run.Settled.Estimated }},
 	}, Payments)
 }
+
+// A Charge is what a payment takes from a budget for a month.
+type Charge struct {
+	Payment
+	protocol.BudgetCharge
+}
+
+// Charges returns the charges of a run to budgets, in the order of Payments.
+func Charges(run Run) iter.Seq[Charge] {
+	return func(yield func(Charge) bool) {
+		for p := range Payments(run) {
+			for _, c := range p.Run.Settled.Charges {
+				if !yield(Charge{p, c}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// chargesTable has one row for each charge to a budget. Of one quota and month, its integer columns sum to what the
+// market counts as spent.
+func chargesTable() Table {
+	return newTable("charges", []field[Charge]{
+		{"quota", Text, func(c Charge) any { return text(c.Quota) }},
+		{"month", Text, func(c Charge) any { return text(c.BudgetMonth()) }},
+		{"job_id", Text, func(c Charge) any { return text(c.Job.ID) }},
+		{"instance", Integer, func(c Charge) any { return integer(c.Before + 1) }},
+		{"part", Integer, func(c Charge) any { return integer(c.Part) }},
+		{"tenant", Text, func(c Charge) any { return text(c.Run.Settled.Payer) }},
+		{"site", Text, func(c Charge) any { return text(c.Run.Settled.Site) }},
+		{"settled_time", Instant, func(c Charge) any { return instant(c.Run.Settlement.At) }},
+		{"paid_microdollars", Integer, func(c Charge) any { return integer(c.BudgetCharge.Money) }},
+		{"carbon_milligrams", Integer, func(c Charge) any { return integer(c.BudgetCharge.Carbon) }},
+		{"budget_usd", Number, func(c Charge) any { return dollars(c.BudgetCharge.Budget) }},
+		{"carbon_budget_kg", Number, func(c Charge) any { return kilograms(c.BudgetCharge.CarbonBudget) }},
+	}, Charges)
+}
+
+// BudgetMonth returns the month of the charge, in UTC, as "2026-03".
+func (c Charge) BudgetMonth() string { return c.BudgetCharge.Month.StdTime().UTC().Format("2006-01") }

@@ -47,7 +47,7 @@ func (t Table) Rows(r Run) iter.Seq[[]any] { return t.rows(r) }
 
 // All returns all tables.
 func All() []Table {
-	return []Table{jobsTable(), sitesTable(), roundsTable(), bidsTable(), signalsTable(), paymentsTable()}
+	return []Table{jobsTable(), sitesTable(), roundsTable(), bidsTable(), signalsTable(), paymentsTable(), chargesTable()}
 }
 
 // Named returns the table of a name.

@@ -24,6 +24,15 @@ func Redact(why protocol.Reason, ownTenant func(string) bool, ownJob func(protoc
 			rest, _, _ = strings.Cut(rest, " (") // min and max of the quota follow
 			why.Note = before + " GPUs that " + Others + " may hold now " + rest
 		}
+	case protocol.BudgetSpent, protocol.CarbonBudgetSpent: // "$95.00 of the $100.00 that QUOTA may spend in January 2026 are taken, ..."
+		for _, verb := range []string{" may spend in ", " may emit in "} {
+			_, after, named := strings.Cut(why.Note, " that ")
+			name, rest, ok := strings.Cut(after, verb)
+			if named && ok && !ownTenant(name) { // nor what others of the group spent
+				month, _, _ := strings.Cut(rest, " are taken")
+				why.Note = "the budget of a group in " + month + " has no room"
+			}
+		}
 	case protocol.QueueBlocked: // "job ID stands before it in the queue of GROUP"
 		id, _, _ := strings.Cut(strings.TrimPrefix(why.Note, "job "), " stands before it in the queue of ")
 		if why.Note = "a job of another tenant stands before it in its queue"; ownJob(protocol.JobID(id)) {

@@ -46,9 +46,9 @@ var plan = []line{
 	{"bus/wal", shell, "internal/atomicfile protocol", "github.com/klauspost/compress/zstd", "a write-ahead log of messages in files; it does not look into them"},
 
 	{"protocol/quota", pure, "protocol", "", "divides GPUs among tenants by a quota tree; it knows neither jobs nor sites"},
-	{"internal/quotafile", pure, "internal/nearest internal/quantity internal/yamlschema protocol protocol/quota", "embed go.yaml.in/yaml/v3", "reads quota trees from files: our own list, ElasticQuotaTree, Kueue's objects"},
 	{"agents/fgd", pure, "", "", "placement on plain numbers, so that it can be compared with the published program"},
 	{"agents/power", pure, "protocol", "", "power curves of GPUs and hosts"},
+	{"internal/quotafile", pure, "agents/power internal/nearest internal/quantity internal/yamlschema protocol protocol/quota", "embed go.yaml.in/yaml/v3", "reads quota trees from files: our own list, ElasticQuotaTree, Kueue's objects"},
 	{"agents/forecast", pure, "protocol", "", "forecasts of price and carbon from reported signals; it does not know their sources"},
 	{"agents/capacity", pure, "protocol agents/fgd agents/power", "", "nodes, reservations and calendar of a site; it knows no prices"},
 	{"cluster-agent/signals", shell, "internal/atomicfile protocol bus", "", "reads price and carbon services; agents/forecast interprets the values"},

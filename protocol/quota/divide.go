@@ -2,6 +2,7 @@ package quota
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -68,8 +69,7 @@ func (t *Tree) divide(total protocol.Milli, siblings []int, want, share []protoc
 		for _, k := range siblings {
 			sum += t.nodes[k].Min
 		}
-		// Invariant: total < sum <= maxNodes*maxAmount, and a min is at most maxAmount, so that the
-		// product stays within 64 bits.
+		// Invariant: total and a min are at most maxAmount, so that the product stays within 64 bits.
 		given = guarantee(func(v protocol.Milli) protocol.Milli { return v * total / sum })
 	}
 	t.divideSurplus(total-given, siblings, want, share)
@@ -108,7 +108,7 @@ func (t *Tree) divideBand(left protocol.Milli, asking []int, want, share []proto
 		before := left
 		rest := slices.DeleteFunc(slices.Clone(asking), func(k int) bool {
 			lacks := want[k] - share[k]
-			if before*t.nodes[k].Weight < lacks*weights {
+			if isLess(before, t.nodes[k].Weight, lacks, weights) {
 				return false
 			}
 			share[k], left = want[k], left-lacks
@@ -131,4 +131,12 @@ func (t *Tree) divideBand(left protocol.Milli, asking []int, want, share []proto
 		return 0
 	}
 	return left
+}
+
+// isLess reports whether a*b < c*d, of numbers that are not negative and whose products may need more
+// than 64 bits.
+func isLess(a, b, c, d protocol.Milli) bool {
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	more, rest := bits.Mul64(uint64(c), uint64(d))
+	return high < more || high == more && low < rest
 }

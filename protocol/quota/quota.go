@@ -21,13 +21,17 @@ import (
 // Others is the name of a leaf for all tenants that the tree does not name. They share its quota.
 const Others = "*"
 
-// Bounds of a tree: products of an amount and a weight stay within 64 bits.
+// Bounds of a tree.
 const (
-	maxNodes  = 4096
+	maxNodes  = 16_384
+	maxModels = 64 // of one tree
 	maxDepth  = 16
 	maxAmount = protocol.Milli(1e9) // a million GPUs
 	maxWeight = protocol.Milli(1e6) // 1,000
 	maxBand   = 1000
+
+	maxBudget       = protocol.Microdollars(1e15) // a billion dollars, which no account passes
+	maxCarbonBudget = protocol.Milligrams(1e15)   // a million tonnes
 )
 
 // A Tree is a checked quota tree. The zero value has no nodes.
@@ -35,6 +39,9 @@ type Tree struct {
 	nodes []node // parents before children; siblings by name
 	leaf  map[string]int
 	roots []int
+
+	models     map[string]*Tree // of the same nodes, with what they say of GPUs of one model; none for a model that no quota names
+	hasBudgets bool
 }
 
 type node struct {
@@ -79,6 +86,18 @@ func NewTree(list []protocol.Quota) (*Tree, error) {
 	slices.SortFunc(order, func(x, y int) int {
 		return cmp.Or(cmp.Compare(depth[x], depth[y]), cmp.Compare(list[x].Name, list[y].Name))
 	})
+	t, err := treeOf(list, order, index)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range list {
+		t.hasBudgets = t.hasBudgets || q.Budget != 0 || q.CarbonBudget != 0
+	}
+	return t, t.addModels(list, order, index)
+}
+
+// treeOf returns the tree of checked quotas, listed parents first in order.
+func treeOf(list []protocol.Quota, order []int, index map[string]int) (*Tree, error) {
 	t := &Tree{leaf: make(map[string]int)}
 	at := make(map[string]int, len(list))
 	for k, i := range order {
@@ -123,22 +142,36 @@ func checkQuota(i int, q protocol.Quota) error {
 		return fault("name", "the name has %d bytes: want at most 128", len(q.Name))
 	case strings.ContainsFunc(q.Name, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fault("name", "the name %q has characters that cannot be printed: write it without", q.Name)
-	case q.Min < 0 || q.Min > maxAmount:
-		return fault("min", "%s: min is %s GPUs: want 0 to %s", q.Name, gpus(q.Min), gpus(maxAmount))
-	case q.Max < 0 || q.Max > maxAmount:
-		return fault("max", "%s: max is %s GPUs: want 0 to %s, 0 for no cap", q.Name, gpus(q.Max), gpus(maxAmount))
-	case q.Max != 0 && q.Max < q.Min:
-		return fault("max", "%s: max is %s GPUs, less than the min of %s: raise it", q.Name, gpus(q.Max), gpus(q.Min))
-	case q.Kept < 0 || q.Kept > q.Min:
-		return fault("lend", "%s: it lends a part of its min of %s GPUs: want 0 to %s", q.Name, gpus(q.Min), gpus(q.Min))
-	case q.Weight < 0 || q.Weight > maxWeight:
-		return fault("weight", "%s: weight is %s: want 0 to %s", q.Name, gpus(q.Weight), gpus(maxWeight))
-	case q.Band < -maxBand || q.Band > maxBand:
-		return fault("band", "%s: band is %d: want -%d to %d", q.Name, q.Band, maxBand, maxBand)
 	case q.Queueing != "" && q.Queueing != protocol.StrictFIFO && q.Queueing != protocol.BestEffortFIFO:
 		return fault("queueing_strategy", "%s: queueing_strategy is %q: want %s or %s", q.Name, q.Queueing, protocol.StrictFIFO, protocol.BestEffortFIFO)
+	case q.Budget < 0 || q.Budget > maxBudget:
+		return fault("budget", "%s: budget is $%.0f a month: want 0 to %.0f, 0 for none", q.Name, q.Budget.InDollars(), maxBudget.InDollars())
+	case q.CarbonBudget < 0 || q.CarbonBudget > maxCarbonBudget:
+		return fault("carbon_budget", "%s: carbon budget is %.0f kg CO2e a month: want 0 to %.0f, 0 for none", q.Name, q.CarbonBudget.InKilograms(), maxCarbonBudget.InKilograms())
 	}
-	return nil
+	if field, problem := checkAmounts(protocol.ModelQuota{Min: q.Min, Max: q.Max, Kept: q.Kept, Weight: q.Weight, Band: q.Band}); problem != "" {
+		return fault(field, "%s: %s", q.Name, problem)
+	}
+	return checkModels(i, q)
+}
+
+// checkAmounts returns what is wrong with the amounts of a quota, and of which field; "" if nothing is.
+func checkAmounts(q protocol.ModelQuota) (field, problem string) {
+	switch {
+	case q.Min < 0 || q.Min > maxAmount:
+		return "min", fmt.Sprintf("min is %s GPUs: want 0 to %s", gpus(q.Min), gpus(maxAmount))
+	case q.Max < 0 || q.Max > maxAmount:
+		return "max", fmt.Sprintf("max is %s GPUs: want 0 to %s, 0 for no cap", gpus(q.Max), gpus(maxAmount))
+	case q.Max != 0 && q.Max < q.Min:
+		return "max", fmt.Sprintf("max is %s GPUs, less than the min of %s: raise it", gpus(q.Max), gpus(q.Min))
+	case q.Kept < 0 || q.Kept > q.Min:
+		return "lend", fmt.Sprintf("it lends a part of its min of %s GPUs: want 0 to %s", gpus(q.Min), gpus(q.Min))
+	case q.Weight < 0 || q.Weight > maxWeight:
+		return "weight", fmt.Sprintf("weight is %s: want 0 to %s", gpus(q.Weight), gpus(maxWeight))
+	case q.Band < -maxBand || q.Band > maxBand:
+		return "band", fmt.Sprintf("band is %d: want -%d to %d", q.Band, maxBand, maxBand)
+	}
+	return "", ""
 }
 
 // depths returns how many ancestors each quota has.
@@ -184,10 +217,14 @@ func (t *Tree) LeafOf(tenant string) (string, bool) {
 // QuotaOf returns the quota of a leaf.
 func (t *Tree) QuotaOf(leaf string) protocol.Quota { return t.nodes[t.leaf[leaf]].Quota }
 
-// HasCapOn reports whether a max limits what a tenant's jobs hold.
+// HasCapOn reports whether a max limits what a tenant's jobs hold, be it of one model.
 func (t *Tree) HasCapOn(tenant string) bool {
+	if t.IsEmpty() {
+		return false
+	}
 	leaf, ok := t.LeafOf(tenant)
-	return ok && (t.QuotaOf(leaf).Max != 0 || len(t.CappedGroups(leaf)) > 0)
+	return ok && (t.QuotaOf(leaf).Max != 0 || len(t.CappedGroups(leaf)) > 0 ||
+		slices.ContainsFunc(t.Models(), func(m string) bool { return t.models[m].HasCapOn(tenant) }))
 }
 
 // CappedGroups returns the ancestors of a leaf that have a max. What their tenants hold together can
@@ -239,6 +276,24 @@ func (t *Tree) StrictQueueOf(tenant string) (name string, ok bool) {
 	return name, ok
 }
 
+// HasBudgets reports whether some quota has a budget.
+func (t *Tree) HasBudgets() bool { return t != nil && t.hasBudgets }
+
+// BudgetedPathOf returns those of a tenant's quota and the groups above it that have a budget, the
+// leaf first.
+func (t *Tree) BudgetedPathOf(tenant string) (path []protocol.Quota) {
+	if !t.HasBudgets() {
+		return nil
+	}
+	leaf, ok := t.LeafOf(tenant)
+	for k := t.leaf[leaf]; ok && k >= 0; k = t.nodes[k].parent {
+		if q := &t.nodes[k].Quota; q.Budget != 0 || q.CarbonBudget != 0 {
+			path = append(path, *q)
+		}
+	}
+	return path
+}
+
 func gpus(v protocol.Milli) string { return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) }
 
 // Describe returns what a quota guarantees, caps and shares, in words.
@@ -247,19 +302,42 @@ func Describe(q protocol.Quota) string {
 	if q.Parent != "" {
 		s += " of " + q.Parent
 	}
-	s += " min " + gpus(q.Min)
-	if q.Max != 0 {
-		s += " max " + gpus(q.Max)
-	}
-	s += " weight " + gpus(q.Weight)
-	if q.Kept != 0 {
-		s += " lends " + gpus(q.Min-q.Kept)
-	}
-	if q.Band != 0 {
-		s += fmt.Sprintf(" band %d", q.Band)
-	}
+	s += describeAmounts(protocol.ModelQuota{Min: q.Min, Max: q.Max, Kept: q.Kept, Weight: q.Weight, Band: q.Band})
 	if q.Queueing == protocol.StrictFIFO {
 		s += " " + string(q.Queueing)
+	}
+	if len(q.Models) > 0 {
+		s += ", of " + DescribeModels(q)
+	}
+	if q.Budget != 0 {
+		s += ", budget $" + strconv.FormatFloat(q.Budget.InDollars(), 'f', -1, 64) + " a month"
+	}
+	if q.CarbonBudget != 0 {
+		s += ", carbon budget " + strconv.FormatFloat(q.CarbonBudget.InKilograms(), 'f', -1, 64) + " kg CO2e a month"
+	}
+	return s
+}
+
+// DescribeModels returns what a quota says of single models, in words; "" if it names none.
+func DescribeModels(q protocol.Quota) string {
+	var all []string
+	for _, m := range q.Models {
+		all = append(all, m.Model+describeAmounts(m))
+	}
+	return strings.Join(all, ", of ")
+}
+
+func describeAmounts(m protocol.ModelQuota) string {
+	s := " min " + gpus(m.Min)
+	if m.Max != 0 {
+		s += " max " + gpus(m.Max)
+	}
+	s += " weight " + gpus(m.Weight)
+	if m.Kept != 0 {
+		s += " lends " + gpus(m.Min-m.Kept)
+	}
+	if m.Band != 0 {
+		s += fmt.Sprintf(" band %d", m.Band)
 	}
 	return s
 }

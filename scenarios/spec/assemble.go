@@ -99,23 +99,25 @@ func (out *Scenario) addQuotas(s scenarioSpec) (err error) {
 	if out.Quotas, err = quota.QuotasOf(s.Quotas); errors.As(err, &fault) {
 		path := []any{"quotas", fault.Index}
 		if fault.Field != "" {
-			path = append(path, fault.Field)
+			for key := range strings.SplitSeq(fault.Field, "/") {
+				path = append(path, key)
+			}
 		}
 		return s.where(path...)("%s", fault.Problem)
 	}
-	var gpus, guaranteed protocol.Milli
+	var gpus protocol.Milli
+	of := make(map[string]protocol.Milli) // by model
 	for _, site := range out.Sites {
 		for _, n := range site.Nodes {
-			gpus += protocol.Milli(n.GPUs) * 1000
+			gpus, of[n.Model] = gpus+protocol.Milli(n.GPUs)*1000, of[n.Model]+protocol.Milli(n.GPUs)*1000
 		}
 	}
-	for _, q := range out.Quotas {
-		if q.Parent == "" {
-			guaranteed += q.Min
-		}
+	tree, err := quota.NewTree(out.Quotas)
+	if err != nil {
+		return err
 	}
-	if guaranteed > gpus {
-		return s.where("quotas")("guarantees %d GPUs together, and the fleets have %d: lower the min of some", guaranteed/1000, gpus/1000)
+	if problem := tree.LacksCapacity(gpus, of); problem != "" {
+		return s.where("quotas")("guarantees %s: lower the min of some", problem)
 	}
 	return nil
 }
