@@ -12,7 +12,7 @@ import (
 // any other agent, so settlement sees the true values.
 type misreportingAgent struct {
 	bus.Machine
-	bids spec.Misreport
+	bids func() spec.Misreport
 }
 
 // Step implements bus.Machine.
@@ -33,13 +33,14 @@ func (s misreportingAgent) misreportBids(said []protocol.Message) []protocol.Mes
 		if !ok {
 			continue
 		}
+		bids := s.bids()
 		offer.Jobs = slices.Clone(offer.Jobs)
 		for k, menu := range offer.Jobs {
 			menu.Options = slices.Clone(menu.Options)
 			for n, o := range menu.Options {
-				o.Money += misreportShare(max(o.Money, -o.Money), s.bids.Price)
-				o.Energy += misreportShare(o.Energy, s.bids.Energy)
-				o.Carbon += misreportShare(o.Carbon, s.bids.Energy)
+				o.Money += misreportShare(max(o.Money, -o.Money), bids.Price)
+				o.Energy += misreportShare(o.Energy, bids.Energy)
+				o.Carbon += misreportShare(o.Carbon, bids.Energy)
 				menu.Options[n] = o
 			}
 			offer.Jobs[k] = menu

@@ -17,7 +17,7 @@ func TestAShaderChangesWhatIsBidAndNothingElse(t *testing.T) {
 		{Body: protocol.Bids{Jobs: []protocol.JobBids{{Job: "a", Options: []protocol.BidOption{bid}}}}},
 		{Body: protocol.UsageReport{Job: "b", Money: 1000}},
 	}
-	s := misreportingAgent{bids: spec.Misreport{Price: 1300, Energy: 500}}
+	s := misreportingAgent{bids: func() spec.Misreport { return spec.Misreport{Price: 1300, Energy: 500} }}
 	got := s.misreportBids(said)
 	want := bid
 	want.Money, want.Energy, want.Carbon = -1750, 4800, 400

@@ -26,6 +26,9 @@ type Options struct {
 	Pay      accounts.Payment                     // "" is by what was measured
 	Rule     func() auction.ClearingRule          // that clears rounds; nil: that of the policy
 	Strategy func(site string) agents.BidStrategy // of each site; nil: that of the policy
+	// Misreport says how each site misreports the bids that it is about to send; nil: as its scenario
+	// says. Sites may ask side by side.
+	Misreport func(site string) spec.Misreport
 	// NoBackfill keeps nodes with a reservation empty until it begins: see capacity.Config.
 	NoBackfill bool
 	MostSites  int                                // that are asked to bid for one job; 0: as market.Config has it

@@ -108,7 +108,7 @@ func buildTestbed(s spec.Scenario, policy string, o Options) (*Testbed, error) {
 		if o.Strategy != nil {
 			bids = o.Strategy(site.Name)
 		}
-		if err := st.addSite(site, bids, body, signals); err != nil {
+		if err := st.addSite(site, bids, body, signals, o.Misreport); err != nil {
 			return nil, fmt.Errorf("scenarios: site %s: %w", site.Name, err)
 		}
 	}
@@ -126,7 +126,7 @@ func MarketWeights(s spec.Scenario) protocol.Weights {
 }
 
 // addSite adds the parties of a site: its agent, executor and signal source.
-func (st *Testbed) addSite(site spec.Site, strategy agents.BidStrategy, body capacity.Config, signals SignalKnowledge) error {
+func (st *Testbed) addSite(site spec.Site, strategy agents.BidStrategy, body capacity.Config, signals SignalKnowledge, bids func(site string) spec.Misreport) error {
 	p, err := buildSimulatedSite(st.scenario, site, body, signals, st.Start, st.MeteredUntil.Add(MaxReplayOverrun))
 	if err != nil {
 		return err
@@ -136,8 +136,10 @@ func (st *Testbed) addSite(site spec.Site, strategy agents.BidStrategy, body cap
 	}
 	st.fleets, st.executors = append(st.fleets, p.Fleet), append(st.executors, p.Executor)
 	var agent bus.Machine = agents.New(agents.Config{Site: site.Name, Strategy: strategy, Terms: site.Terms, Location: site.Location, Services: true}, p.Fleet, p.Grid)
-	if !site.Bids.IsHonest() {
-		agent = misreportingAgent{agent, site.Bids}
+	if bids != nil {
+		agent = misreportingAgent{agent, func() spec.Misreport { return bids(site.Name) }}
+	} else if !site.Bids.IsHonest() {
+		agent = misreportingAgent{agent, func() spec.Misreport { return site.Bids }}
 	}
 	st.Parties[protocol.AgentParty(site.Name)] = withSilences(agent, st.scenario, site.Name)
 	st.Parties[protocol.ExecutorParty(site.Name)] = p.Executor

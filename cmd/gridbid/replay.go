@@ -121,7 +121,7 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 	if err := f.weights.readWeightsFor(policies); err != nil {
 		return err
 	}
-	if err := f.startLearners(cmd.Context(), policies); err != nil {
+	if err := f.startLearners(cmd.Context(), s, policies); err != nil {
 		return err
 	}
 	defer f.closeLearners(cmd.Context())

@@ -11,6 +11,7 @@ import (
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/lab/seat"
 	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // outsidePolicies are the learners of a replay: the programs that decide under its outside policies.
@@ -79,15 +80,16 @@ func programName(command string) string {
 	return name
 }
 
-// startLearners starts a program for each outside policy, and waits until all have taken their seats.
-func (f *outsidePolicies) startLearners(ctx context.Context, policies []string) error {
+// startLearners starts a program for each outside policy of a day, and waits until all have taken their
+// seats.
+func (f *outsidePolicies) startLearners(ctx context.Context, s spec.Scenario, policies []string) error {
 	f.learners = make(map[string]*seat.Learner)
 	for _, policy := range policies {
 		program, outside := scenarios.IsOutside(policy)
 		if !outside {
 			continue
 		}
-		l, err := seat.StartLearner(ctx, program, f.command, buildVersion())
+		l, err := seat.StartLearner(ctx, s, program, f.command, buildVersion())
 		if err != nil {
 			return usageError{fmt.Errorf("--outside: %w", err)}
 		}

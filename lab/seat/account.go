@@ -5,6 +5,8 @@ import (
 
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 // An account adds up what a day has cost so far: its objective (docs/method.md, section 1), as far as
@@ -13,9 +15,15 @@ import (
 type account struct {
 	history *history.History
 	meta    history.Meta
-	other   protocol.Microdollars // transfer, delay and lateness of ended jobs
-	told    protocol.Microdollars // of the sum, what rewards have said
-	settled []settledJob          // since the last reward
+	other   protocol.Microdollars            // transfer, delay and lateness of ended jobs
+	told    protocol.Microdollars            // of the sum, what rewards have said
+	settled []settledJob                     // since the last reward
+	profits map[string]protocol.Microdollars // of sites, since their last reward: what they were paid less what their energy cost
+}
+
+// newAccount returns the account of a run that is folded into a history.
+func newAccount(h *history.History, s spec.Scenario, policy string) account {
+	return account{history: h, meta: scenarios.RunMetadata(s, policy), profits: make(map[string]protocol.Microdollars)}
 }
 
 // A settledJob is a job that ended, with what it cost alone, without idle machines.
@@ -28,6 +36,7 @@ type settledJob struct {
 func (a *account) addMessage(m protocol.Message) {
 	switch b := m.Body.(type) {
 	case protocol.Settlement:
+		a.profits[b.Site] += b.Paid - b.Counted.Money
 		if !b.Part {
 			a.settleJob(b.Job)
 		}
@@ -64,6 +73,13 @@ func (a *account) takeCost() protocol.Microdollars {
 		sum += last.Money + a.meta.Weights.CarbonCost(last.Carbon)
 	}
 	return a.tell(sum)
+}
+
+// takeProfit returns what a site earned since the last call.
+func (a *account) takeProfit(site string) protocol.Microdollars {
+	p := a.profits[site]
+	delete(a.profits, site)
+	return p
 }
 
 // takeRest returns what is left of the objective of the whole run, so that all that was returned

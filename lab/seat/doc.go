@@ -1,6 +1,8 @@
 // Package seat lets a program of anyone's, a learner, take one seat of a replay by lines of JSON: one
 // line in, one line out. The seat "rule" speaks for the clearing: it decides each called job in
-// place of the auction, among the options that sites bid (docs/learners.md has the lines).
+// place of the auction, among the options that sites bid. The seat "room" prices the room that the
+// auction keeps from jobs that can wait; at the seat "site" each site is an agent that chooses what it
+// says of its costs (docs/learners.md has the lines).
 //
 // The same lines serve both ways round. [Serve] answers a program that trains: it resets days and
 // steps through them, as a Gymnasium environment does. A [Learner] is a program that a replay starts

@@ -19,10 +19,22 @@ func TestThePageListsWhatTheSeatSees(t *testing.T) {
 	_, text2, _ := strings.Cut(string(text), "\n`job`, 12 numbers:\n")
 	job, options, _ := strings.Cut(text2, "\n`options`, 64 rows of 30 numbers")
 	options, _, _ = strings.Cut(options, "\n`mask`, 65 zeros and ones")
+	_, room, _ := strings.Cut(string(text), "\n**`room`.**")
+	room, site, _ := strings.Cut(room, "\n**`site`.**")
+	site, _, _ = strings.Cut(site, "\n## ")
+	var sites []string // a horizon's number is said once for all of them
+	for _, name := range learned.SiteFeatures {
+		if what, _, ahead := strings.Cut(name, "_"); ahead && strings.HasSuffix(name, "_0") {
+			name = what + "_"
+		} else if ahead && strings.ContainsAny(name[len(name)-1:], "0123456789") {
+			continue
+		}
+		sites = append(sites, name)
+	}
 	for _, part := range []struct {
 		name, text string
 		want       []string
-	}{{"job", job, learned.JobFeatures}, {"options", options, learned.OptionFeatures}} {
+	}{{"job", job, learned.JobFeatures}, {"options", options, learned.OptionFeatures}, {"room", room, learned.RoomFeatures}, {"site", site, sites}} {
 		var got []string
 		for _, row := range regexp.MustCompile("(?m)^\\| ((?:`\\w+`(?:, )?)+) \\|").FindAllStringSubmatch(part.text, -1) {
 			for _, name := range strings.Split(row[1], ", ") {

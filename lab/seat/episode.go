@@ -15,56 +15,66 @@ import (
 
 // An episode is one day under way, decided by whoever answers its questions. The replay runs in a
 // goroutine of its own and stands still while a question is open, so its state may be read then.
-type episode struct {
+type episode[Q, A any] struct {
 	account   account
-	questions chan *learned.Question
-	answers   chan int
+	questions chan *Q
+	answers   chan A
+	idle      A             // answers for a learner that has left
 	ended     chan struct{} // closed when result and err are set
 	result    scenarios.ReplayResult
 	err       error
 	stop      context.CancelFunc
 }
 
+// A ruleEpisode is a day at the seat of the clearing.
+type ruleEpisode = episode[learned.Question, int]
+
 // startEpisode starts a day, whose learner is asked about planned jobs anew if it wants to replan, and
 // which leaves processors to other days if several run side by side.
-func startEpisode(ctx context.Context, s spec.Scenario, replan, sideBySide bool) *episode {
-	e := &episode{questions: make(chan *learned.Question), answers: make(chan int), ended: make(chan struct{})}
-	e.account = account{history: history.New(history.Config{NoBids: true}), meta: scenarios.RunMetadata(s, scenarios.PolicyOutside)}
+func startEpisode(ctx context.Context, s spec.Scenario, replan, sideBySide bool) *ruleEpisode {
+	return startDay(ctx, s, sideBySide, learned.Hold, func(ask func(*learned.Question) int) scenarios.Options {
+		return scenarios.Options{Rule: func() auction.ClearingRule {
+			return learned.NewRule(func(q *learned.Question) (int, string) { return ask(q), "" }, replan)
+		}}
+	})
+}
+
+// startDay starts a day with a learner at the seat that some options make of a function that asks it.
+func startDay[Q, A any](ctx context.Context, s spec.Scenario, sideBySide bool, idle A, seat func(ask func(*Q) A) scenarios.Options) *episode[Q, A] {
+	e := &episode[Q, A]{questions: make(chan *Q), answers: make(chan A), idle: idle, ended: make(chan struct{})}
+	e.account = newAccount(history.New(history.Config{NoBids: true}), s, scenarios.PolicyOutside)
 	ctx, e.stop = context.WithCancel(ctx)
+	o := seat(func(q *Q) A { return e.askLearner(ctx, q) })
+	o.History, o.Sequential = e.account.history, sideBySide
+	o.Record = func(m protocol.Message) error {
+		e.account.addMessage(m)
+		return nil
+	}
 	go func() {
 		defer close(e.ended)
-		e.result, e.err = scenarios.Replay(ctx, s, scenarios.PolicyOutside, new(membus.Bus), scenarios.Options{
-			History: e.account.history, Sequential: sideBySide,
-			Rule: func() auction.ClearingRule {
-				return learned.NewRule(func(q *learned.Question) (int, string) { return e.askLearner(ctx, q), "" }, replan)
-			},
-			Record: func(m protocol.Message) error {
-				e.account.addMessage(m)
-				return nil
-			},
-		})
+		e.result, e.err = scenarios.Replay(ctx, s, scenarios.PolicyOutside, new(membus.Bus), o)
 	}()
 	return e
 }
 
-// askLearner hands a question over and waits for its answer. Once the episode is stopped it holds
-// every job, until the replay notices.
-func (e *episode) askLearner(ctx context.Context, q *learned.Question) int {
+// askLearner hands a question over and waits for its answer. Once the episode is stopped it answers by
+// itself, until the replay notices.
+func (e *episode[Q, A]) askLearner(ctx context.Context, q *Q) A {
 	select {
 	case e.questions <- q:
 	case <-ctx.Done():
-		return learned.Hold
+		return e.idle
 	}
 	select {
 	case action := <-e.answers:
 		return action
 	case <-ctx.Done():
-		return learned.Hold
+		return e.idle
 	}
 }
 
 // next returns the next question, or nil when the day is over.
-func (e *episode) next() (*learned.Question, error) {
+func (e *episode[Q, A]) next() (*Q, error) {
 	select {
 	case q := <-e.questions:
 		return q, nil
@@ -77,7 +87,7 @@ func (e *episode) next() (*learned.Question, error) {
 }
 
 // decide answers the open question, and returns the next one as next does.
-func (e *episode) decide(action int) (*learned.Question, error) {
+func (e *episode[Q, A]) decide(action A) (*Q, error) {
 	select {
 	case e.answers <- action:
 	case <-e.ended:
@@ -86,7 +96,7 @@ func (e *episode) decide(action int) (*learned.Question, error) {
 }
 
 // abandon ends an episode before its day is over.
-func (e *episode) abandon() {
+func (e *episode[Q, A]) abandon() {
 	e.stop()
 	<-e.ended
 }

@@ -26,9 +26,10 @@ const (
 	mostLate = 20
 )
 
-// A Learner is an outside program at the seat of the clearing of one replay, which asks it lot by lot.
-// Whatever it does, or does not, the replay goes on: where it does not answer in time, the option that
-// costs least is taken, and counted. It is used by one replay.
+// A Learner is an outside program at a seat of one replay, which asks it: at the seat of the clearing lot
+// by lot. Whatever it does, or does not, the replay goes on: where it does not answer in time, the option
+// that costs least is taken, or no room is priced, or sites say the truth, and that is counted. It is used
+// by one replay.
 type Learner struct {
 	Name   string // for the row of the replay
 	within time.Duration
@@ -38,28 +39,29 @@ type Learner struct {
 	account account
 	version string
 
-	replan  bool // it is asked about planned jobs in every full round, too
-	owed    bool // the program asked for a line, and waits for it
-	writing bool // a line is on its way
-	begun   bool // it was asked its first question
-	missed  bool // its last answer came too late
-	masked  bool // its last answer was an action that was not allowed
-	inARow  int  // answers in a row that came too late
+	boxes   *boxSeat // that it has taken; nil: the seat of the clearing
+	replan  bool     // it is asked about planned jobs in every full round, too
+	owed    bool     // the program asked for a line, and waits for it
+	writing bool     // a line is on its way
+	begun   bool     // it was asked its first question
+	missed  bool     // its last answer came too late
+	masked  bool     // its last answer was an action that was not allowed
+	inARow  int      // answers in a row that came too late
 	left    error
 
 	asked, late, refused int
 }
 
-// StartLearner starts a command line of the shell as a learner, and waits until it has opened its seat
-// and asked for its day. A program that does not is an error, with the last line of its standard
+// StartLearner starts a command line of the shell as a learner of a scenario, and waits until it has
+// opened its seat, of which it has the choice, and asked for its day. A program that does not is an error, with the last line of its standard
 // error. Close ends it.
-func StartLearner(ctx context.Context, name, command, version string) (*Learner, error) {
+func StartLearner(ctx context.Context, s spec.Scenario, name, command, version string) (*Learner, error) {
 	p, err := startProgram(command)
 	if err != nil {
 		return nil, fmt.Errorf("seat: start %q: %w", command, err)
 	}
 	l := &Learner{Name: name, within: answerTime, program: p, version: version, reply: reply{env: -1}}
-	if err := l.openSeat(ctx, openTime); err != nil {
+	if err := l.openSeat(ctx, s, openTime); err != nil {
 		ended := l.program.end(ctx)
 		if last := l.program.errors.lastLine(); last != "" {
 			err = fmt.Errorf("%w; it wrote: %s", err, last)
@@ -72,7 +74,7 @@ func StartLearner(ctx context.Context, name, command, version string) (*Learner,
 }
 
 // openSeat answers lines until the program has asked for its day.
-func (l *Learner) openSeat(ctx context.Context, within time.Duration) error {
+func (l *Learner) openSeat(ctx context.Context, s spec.Scenario, within time.Duration) error {
 	until := time.NewTimer(within)
 	defer until.Stop()
 	opened := false
@@ -86,8 +88,8 @@ func (l *Learner) openSeat(ctx context.Context, within time.Duration) error {
 		case h.close:
 			return errGone
 		case h.open != nil:
-			opened, l.replan = true, h.open.replan
-			l.say(l.reply.openLine(l.version))
+			opened, l.replan, l.boxes = true, h.open.replan, boxSeatOf(h.open.seat, s)
+			l.say(l.reply.openLine(l.version, l.boxes))
 		case !opened:
 			l.refuse(h.number, &lineError{"", "the seat is not open", `send {"open":1,"seat":"rule"} first`})
 		case h.reset != nil: // the day is the judge's, whatever the program asks for
@@ -162,9 +164,14 @@ func (l *Learner) Seat(ctx context.Context, s spec.Scenario, policy string, o sc
 	if o.History == nil {
 		o.History = history.New(history.Config{NoBids: o.NoBids})
 	}
-	l.account = account{history: o.History, meta: scenarios.RunMetadata(s, policy)}
-	o.Rule = func() auction.ClearingRule {
-		return learned.NewRule(func(q *learned.Question) (int, string) { return l.decide(ctx, q) }, l.replan)
+	l.account = newAccount(o.History, s, policy)
+	if l.boxes != nil {
+		seat := l.boxes.options(func(q *learned.BoxQuestion) [][]float64 { return l.decideBoxes(ctx, q) })
+		o.Rule, o.Misreport = seat.Rule, seat.Misreport
+	} else {
+		o.Rule = func() auction.ClearingRule {
+			return learned.NewRule(func(q *learned.Question) (int, string) { return l.decide(ctx, q) }, l.replan)
+		}
 	}
 	record := o.Record
 	o.Record = func(m protocol.Message) error {
@@ -179,20 +186,47 @@ func (l *Learner) Seat(ctx context.Context, s spec.Scenario, policy string, o sc
 
 // decide has the program answer a question, and answers for it if it does not in time.
 func (l *Learner) decide(ctx context.Context, q *learned.Question) (action int, note string) {
+	answer, ok := l.ask(ctx, func() []byte { return l.questionLine(q) }, func(r *request) *lineError {
+		if r.act == nil {
+			return &lineError{"act", "the seat rule is answered by one number", `send {"act":0}`}
+		}
+		return nil
+	})
+	if !ok {
+		return q.Best, "the program " + l.Name + " did not answer in time: this option costs least"
+	}
+	action = *answer.act
+	if l.masked = q.Mask[action] == 0; l.masked {
+		action = learned.Hold
+	}
+	return action, "the program " + l.Name + " decided"
+}
+
+// decideBoxes is decide at a seat with boxes.
+func (l *Learner) decideBoxes(ctx context.Context, q *learned.BoxQuestion) (out [][]float64) {
+	_, ok := l.ask(ctx, func() []byte { return l.boxQuestionLine(q) }, func(r *request) (wrong *lineError) {
+		out, wrong = l.boxes.readActs(r.acts)
+		return wrong
+	})
+	if !ok {
+		return l.boxes.idleAnswer()
+	}
+	return out
+}
+
+// ask has the program answer a question, unless it has left or does not in time.
+func (l *Learner) ask(ctx context.Context, question func() []byte, read func(*request) *lineError) (request, bool) {
 	l.asked++
 	if l.left == nil {
-		action, err := l.askProgram(ctx, q)
+		answer, err := l.askProgram(ctx, question, read)
 		if err == nil {
 			l.missed, l.inARow = false, 0
-			if l.masked = q.Mask[action] == 0; l.masked {
-				action = learned.Hold
-			}
-			return action, "the program " + l.Name + " decided"
+			return answer, true
 		}
 		l.noteMissed(err)
 	}
 	l.late++
-	return q.Best, "the program " + l.Name + " did not answer in time: this option costs least"
+	return request{}, false
 }
 
 // noteMissed notes that the program did not answer, and gives it up if it has gone or is stuck.
@@ -206,36 +240,40 @@ func (l *Learner) noteMissed(err error) {
 	}
 }
 
-// askProgram sends a question as the answer to the program's last line, and returns what it decides.
-// The program may still owe its answer to an earlier question: that one comes first, and is void.
-func (l *Learner) askProgram(ctx context.Context, q *learned.Question) (int, error) {
+// askProgram sends a question as the answer to the program's last line, and returns an answer that can be
+// read. The program may still owe its answer to an earlier question: that one comes first, and is void.
+func (l *Learner) askProgram(ctx context.Context, question func() []byte, read func(*request) *lineError) (request, error) {
 	until := time.NewTimer(l.within)
 	defer until.Stop()
 	for sent := false; ; {
 		if l.owed && !sent {
 			if err := l.flush(ctx, until.C); err != nil {
-				return 0, err
+				return request{}, err
 			}
-			l.say(l.questionLine(q))
+			l.say(question())
 			l.owed, sent = false, true
 		}
 		h, err := l.hear(ctx, until.C)
 		if err != nil {
-			return 0, err
+			return request{}, err
+		}
+		acts := h.wrong == nil && (h.act != nil || h.acts != nil)
+		if acts {
+			h.wrong = read(&h.request)
 		}
 		switch {
-		case h.wrong == nil && h.act != nil:
+		case h.wrong == nil && acts:
 			if l.owed = true; sent {
-				return *h.act, nil
+				return h.request, nil
 			}
 			continue
 		case h.close:
-			return 0, errGone
+			return request{}, errGone
 		case h.wrong == nil:
 			h.wrong = &lineError{"", "a day that is judged is played once", "send act"}
 		}
 		if err := l.flush(ctx, until.C); err != nil {
-			return 0, err
+			return request{}, err
 		}
 		l.refuse(h.number, h.wrong)
 	}
@@ -251,6 +289,16 @@ func (l *Learner) questionLine(q *learned.Question) []byte {
 		return l.reply.resetLine(&q.Observation, dayInfo{UnitUSD: fixedUnit}, info)
 	}
 	return l.reply.stepLine(&q.Observation, rewardOf(cost, fixedUnit), info)
+}
+
+// boxQuestionLine is questionLine at a seat with boxes.
+func (l *Learner) boxQuestionLine(q *learned.BoxQuestion) []byte {
+	rewards := l.boxes.rewards(&l.account, fixedUnit, l.account.takeCost())
+	if !l.begun {
+		l.begun = true
+		return l.reply.boxResetLine(l.boxes, q, dayInfo{UnitUSD: fixedUnit})
+	}
+	return l.reply.boxStepLine(l.boxes, q, rewards, stepInfo{now: q.Now, late: l.missed, settled: l.account.takeSettled()})
 }
 
 // Close tells the program that its day is over, if it is, and ends it and whatever it started.
@@ -269,7 +317,12 @@ func (l *Learner) sayTotals(ctx context.Context, t history.Totals) {
 		return
 	}
 	cost := l.account.takeRest(t)
-	l.say(l.reply.stepLine(nil, rewardOf(cost, fixedUnit), stepInfo{masked: l.masked, settled: l.account.takeSettled(), totals: &t}))
+	info := stepInfo{masked: l.masked, settled: l.account.takeSettled(), totals: &t}
+	if l.boxes != nil {
+		l.say(l.reply.boxStepLine(l.boxes, nil, l.boxes.rewards(&l.account, fixedUnit, cost), info))
+	} else {
+		l.say(l.reply.stepLine(nil, rewardOf(cost, fixedUnit), info))
+	}
 	_ = l.flush(ctx, until.C) // a program that has gone needs no last line
 }
 
@@ -279,11 +332,18 @@ type LearnerRecord struct {
 	Late    int    // of them, those that the program did not answer in time
 	Refused int    // lines that could not be read or obeyed
 	Left    string // why it was asked no more; "": it was asked to the end
+	Instead string // what stood where it did not answer
 }
 
 // Record returns how the learner has answered so far.
 func (l *Learner) Record() LearnerRecord {
-	r := LearnerRecord{Asked: l.asked, Late: l.late, Refused: l.refused}
+	r := LearnerRecord{Asked: l.asked, Late: l.late, Refused: l.refused, Instead: "went to the option that costs least"}
+	switch {
+	case l.boxes != nil && l.boxes.name == SeatRoom:
+		r.Instead = "priced no room"
+	case l.boxes != nil:
+		r.Instead = "left all sites with the truth"
+	}
 	if l.left != nil {
 		r.Left = l.left.Error()
 	}
@@ -294,7 +354,7 @@ func (l *Learner) Record() LearnerRecord {
 func (r LearnerRecord) String() string {
 	s := fmt.Sprintf("%d decisions, of which %d were not answered in time", r.Asked, r.Late)
 	if r.Late > 0 {
-		s += " and went to the option that costs least"
+		s += " and " + r.Instead
 	}
 	if r.Refused > 0 {
 		s += fmt.Sprintf("; %d lines were refused", r.Refused)

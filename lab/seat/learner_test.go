@@ -21,7 +21,7 @@ func judge(t *testing.T, s spec.Scenario, command string, within time.Duration) 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	l, err := StartLearner(ctx, "mine", command, "test")
+	l, err := StartLearner(ctx, s, "mine", command, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,17 +144,17 @@ func TestALateAnswerIsVoidAndCounted(t *testing.T) {
 // A program that never takes its seat is an error before the replay, with what it wrote last.
 func TestAProgramThatTakesNoSeatIsAnError(t *testing.T) {
 	for kind, want := range map[string]string{"dead": "it ended; it wrote: no such weights"} {
-		_, err := StartLearner(t.Context(), "mine", programCommand(t, kind), "test")
+		_, err := StartLearner(t.Context(), smallDay(t, 7, 3), "mine", programCommand(t, kind), "test")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", kind, err, want)
 		}
 	}
-	if _, err := StartLearner(t.Context(), "mine", "/nowhere/learner", "test"); err == nil || !strings.Contains(err.Error(), "/nowhere/learner") {
+	if _, err := StartLearner(t.Context(), smallDay(t, 7, 3), "mine", "/nowhere/learner", "test"); err == nil || !strings.Contains(err.Error(), "/nowhere/learner") {
 		t.Errorf("a program that is not there: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := StartLearner(ctx, "mine", programCommand(t, "mute"), "test"); err == nil {
+	if _, err := StartLearner(ctx, smallDay(t, 7, 3), "mine", programCommand(t, "mute"), "test"); err == nil {
 		t.Error("a program that says nothing took a seat")
 	}
 }

@@ -10,27 +10,33 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/scenarios/learned"
 )
 
-// SeatRule is the seat that speaks for the clearing.
-const SeatRule = "rule"
+// Seats of a replay.
+const (
+	SeatRule = "rule" // speaks for the clearing
+	SeatRoom = "room" // prices room, beside the auction
+	SeatSite = "site" // chooses for each site what it says of its costs
+)
 
 // Seats lists the seats that a learner can take.
-var Seats = []string{SeatRule}
+var Seats = []string{SeatRule, SeatRoom, SeatSite}
 
 // linesVersion is the version of the lines, which a learner opens its seat with.
 const linesVersion = 1
 
-// maxLine bounds a line of a learner, in bytes: resets are the longest.
-const maxLine = 4096
+// maxLine bounds a line of a learner, in bytes: prices of the room of a large federation are the longest.
+const maxLine = 1 << 16
 
 // A request is one line of a learner. Exactly one of its parts is set.
 type request struct {
 	env   int
 	open  *openRequest
 	reset *resetRequest
-	act   *int
+	act   *int                 // at the seat of the clearing
+	acts  map[string][]float64 // at the others, by agent
 	close bool
 }
 
@@ -38,7 +44,8 @@ type request struct {
 type openRequest struct {
 	version int
 	seat    string
-	replan  bool // asked about planned jobs in every full round, too
+	replan  bool         // asked about planned jobs in every full round, too
+	day     resetRequest // its scenario or window: whose sites the agents are
 }
 
 // A resetRequest begins a day anew. Zero fields are the scenario's own.
@@ -48,6 +55,8 @@ type resetRequest struct {
 	Jobs     int     `json:"jobs"`
 	Draw     int     `json:"draw"`
 	Window   string  `json:"window"`
+
+	Pay accounts.Payment `json:"pay"` // by which sites are paid
 }
 
 // A lineError says what is wrong with a line, and what to do: it is answered, and ends nothing.
@@ -57,7 +66,7 @@ type lineError struct{ key, why, do string }
 func (e *lineError) Error() string { return fmt.Sprintf("%s: %s: %s", e.key, e.why, e.do) }
 
 // lineKeys are the keys of a line.
-var lineKeys = []string{"env", "open", "seat", "replan", "reset", "act", "close"}
+var lineKeys = []string{"env", "open", "seat", "replan", "scenario", "window", "reset", "act", "close"}
 
 // parseRequest reads one line.
 func parseRequest(line []byte) (q request, wrong *lineError) {
@@ -92,7 +101,7 @@ func parseRequest(line []byte) (q request, wrong *lineError) {
 
 // parts counts what a line asks for.
 func (q *request) parts() (n int) {
-	for _, set := range []bool{q.open != nil && q.open.version != 0, q.reset != nil, q.act != nil, q.close} {
+	for _, set := range []bool{q.open != nil && q.open.version != 0, q.reset != nil, q.act != nil || q.acts != nil, q.close} {
 		if set {
 			n++
 		}
@@ -126,15 +135,43 @@ func (q *request) readKey(key string, text json.RawMessage) *lineError {
 		if json.Unmarshal(text, &q.open.replan) != nil {
 			return &lineError{key, "it is " + shortText(string(text)), "send true or false"}
 		}
+	case "scenario", "window":
+		return q.readScenario(key, text)
 	case "reset":
 		return q.readReset(text)
 	case "act":
+		if text[0] == '{' {
+			return q.readActs(text)
+		}
 		q.act = new(int)
 		if json.Unmarshal(text, q.act) != nil || *q.act < 0 || *q.act > learned.Hold || bytes.Equal(text, []byte("null")) {
 			return &lineError{key, "it is " + shortText(string(text)), fmt.Sprintf("send a whole number from 0 to %d; %d holds the job", learned.Hold, learned.Hold)}
 		}
 	case "close":
 		q.close = true
+	}
+	return nil
+}
+
+// readScenario reads of which scenario or window the agents are.
+func (q *request) readScenario(key string, text json.RawMessage) *lineError {
+	if q.open == nil {
+		return &lineError{key, "the line opens no seat", `name it in the reset: {"reset":{"scenario":"six-regions"}}`}
+	}
+	to := &q.open.day.Scenario
+	if key == "window" {
+		to = &q.open.day.Window
+	}
+	if json.Unmarshal(text, to) != nil {
+		return &lineError{key, "it is " + shortText(string(text)), `name it as for gridbid replay: {"open":1,"seat":"site","scenario":"six-regions"}`}
+	}
+	return nil
+}
+
+// readActs reads what agents do.
+func (q *request) readActs(text json.RawMessage) *lineError {
+	if json.Unmarshal(text, &q.acts) != nil {
+		return &lineError{"act", "it is " + shortText(string(text)), `send a list of numbers of each agent: {"act":{"market":[0,0.5]}}`}
 	}
 	return nil
 }
@@ -146,7 +183,10 @@ func (q *request) readReset(text json.RawMessage) *lineError {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(q.reset); err != nil || bytes.Equal(text, []byte("null")) {
-		return &lineError{"reset", "it is no set of seed, scenario, window, jobs and draw: " + plainJSONError(err), do}
+		return &lineError{"reset", "it is no set of seed, scenario, window, jobs, draw and pay: " + plainJSONError(err), do}
+	}
+	if why := (accounts.PaymentRule{Pay: q.reset.Pay}).InvalidReason(); why != "" {
+		return &lineError{"reset", why, do}
 	}
 	return nil
 }

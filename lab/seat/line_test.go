@@ -46,7 +46,7 @@ func TestABadLineIsAnsweredAndEndsNothing(t *testing.T) {
 		{`{"reset":{"jobs":-1}}`, "reset", "max-jobs -1", "correct scenario"},
 		{`{"reset":{"window":"no.csv"}}`, "reset", "no.csv", "correct scenario"},
 		{`{"reset":{"window":"no.csv","scenario":"six-regions"}}`, "reset", "exclude each other", "correct scenario"},
-		{`{"act":` + strings.Repeat(" ", maxLine) + `0}`, "", "over 4096 bytes", "shorter"},
+		{`{"act":` + strings.Repeat(" ", maxLine) + `0}`, "", "over 65536 bytes", "shorter"},
 		{`{"\u001b[2J":1}`, "\x1b[2J", "no key", "env, open"},
 		{"{\"\xff\":1}", "\ufffd", "no key", "env, open"},
 	} {
@@ -112,7 +112,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func FuzzLines(f *testing.F) {
 	for _, seed := range []string{
 		"{\"open\":1,\"seat\":\"rule\"}\n{\"reset\":{\"seed\":7,\"scenario\":\"six-regions\",\"jobs\":300}}\n{\"act\":3}\n{\"close\":1}\n",
-		"{\"env\":2,\"act\":64}\n", "{\"act\":1e3}\n\r\n{}", "{\"reset\":{\"draw\":2,\"window\":\"w.csv\"}}\n", strings.Repeat("a", 5000) + "\n{\"act\":1}\n", "{\"seat\":\"rule\",\"open\":1}\n",
+		"{\"env\":2,\"act\":64}\n", "{\"act\":1e3}\n\r\n{}", "{\"reset\":{\"draw\":2,\"window\":\"w.csv\"}}\n", strings.Repeat("a", 70000) + "\n{\"act\":1}\n", "{\"seat\":\"rule\",\"open\":1}\n",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -41,7 +41,7 @@ const outsideVariable = "GRIDBID_SEAT"
 
 // programEnvironment returns the environment of a program.
 func programEnvironment() []string {
-	env := []string{outsideVariable + "=" + SeatRule}
+	env := []string{outsideVariable + "=judged"}
 	for _, name := range keptVariables {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)

@@ -54,6 +54,18 @@ func runProgram(kind string, args []string) {
 		return l
 	}
 	switch kind {
+	case "boxes":
+		runBoxes(args[0], args[1], say, func() (l boxLine) {
+			text, err := in.ReadString('\n')
+			if err == nil {
+				err = json.Unmarshal([]byte(text), &l)
+			}
+			if err != nil {
+				os.Exit(1)
+			}
+			return l
+		})
+		return
 	case "dead":
 		fmt.Fprintln(os.Stderr, "no such weights")
 		os.Exit(3)

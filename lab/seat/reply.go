@@ -71,16 +71,16 @@ func (w *reply) observation(o *learned.Observation) {
 	w.key("job")
 	w.floats(o.Job[:], len(o.Job))
 	w.key("options")
-	w.floats(o.Options[:], len(learned.OptionFeatures))
+	w.floats(o.Options[:], learned.MostOptions, len(learned.OptionFeatures))
 	w.key("mask")
 	w.flags(o.Mask[:])
 	w.buf = append(w.buf, '}')
 }
 
-// floats adds an array, in rows of some width if it has more than one.
-func (w *reply) floats(v []float32, width int) {
+// floats adds an array of some shape.
+func (w *reply) floats(v []float32, shape ...int) {
 	if w.plain {
-		w.plainFloats(v, width)
+		w.plainFloats(v, shape)
 		return
 	}
 	w.raw = w.raw[:0]
@@ -88,26 +88,38 @@ func (w *reply) floats(v []float32, width int) {
 		w.raw = binary.LittleEndian.AppendUint32(w.raw, math.Float32bits(x))
 	}
 	w.encoded("f32")
-	if rows := len(v) / width; rows > 1 {
-		w.buf = append(strconv.AppendInt(w.buf, int64(rows), 10), ',')
+	for i, n := range shape {
+		if i > 0 {
+			w.buf = append(w.buf, ',')
+		}
+		w.buf = strconv.AppendInt(w.buf, int64(n), 10)
 	}
-	w.buf = append(strconv.AppendInt(w.buf, int64(width), 10), "]}"...)
+	w.buf = append(w.buf, "]}"...)
 }
 
-// plainFloats is floats as numbers.
-func (w *reply) plainFloats(v []float32, width int) {
+// plainFloats is floats as numbers: lists of lists for each dimension.
+func (w *reply) plainFloats(v []float32, shape []int) {
+	w.separateValue()
 	w.buf = append(w.buf, '[')
-	for i, x := range v {
-		w.separate()
-		if width < len(v) && i%width == 0 {
-			w.buf = append(w.buf, '[')
+	if len(shape) > 1 {
+		part := len(v) / max(shape[0], 1)
+		for i := range shape[0] {
+			w.plainFloats(v[i*part:(i+1)*part], shape[1:])
 		}
-		w.buf = strconv.AppendFloat(w.buf, float64(x), 'g', -1, 32)
-		if width < len(v) && i%width == width-1 {
-			w.buf = append(w.buf, ']')
+	} else {
+		for _, x := range v {
+			w.separate()
+			w.buf = strconv.AppendFloat(w.buf, float64(x), 'g', -1, 32)
 		}
 	}
 	w.buf = append(w.buf, ']')
+}
+
+// separateValue adds a comma between the parts of a list; the value of a key has none before it.
+func (w *reply) separateValue() {
+	if w.buf[len(w.buf)-1] != ':' {
+		w.separate()
+	}
 }
 
 // flags adds an array of zeros and ones.
@@ -195,6 +207,12 @@ type dayInfo struct {
 func (w *reply) resetLine(o *learned.Observation, day dayInfo, x stepInfo) []byte {
 	w.begin()
 	w.observation(o)
+	w.dayInfo(day, x)
+	return w.end()
+}
+
+// dayInfo adds what the answer to a reset says beside what is seen.
+func (w *reply) dayInfo(day dayInfo, x stepInfo) {
 	w.key("info")
 	w.buf = append(w.buf, '{')
 	if day.Scenario != "" {
@@ -209,7 +227,6 @@ func (w *reply) resetLine(o *learned.Observation, day dayInfo, x stepInfo) []byt
 	w.number(day.UnitUSD)
 	w.fields(x)
 	w.buf = append(w.buf, '}')
-	return w.end()
 }
 
 // stepLine answers an act. The day is over if x has totals.
@@ -218,6 +235,11 @@ func (w *reply) stepLine(o *learned.Observation, reward float64, x stepInfo) []b
 	w.observation(o)
 	w.key("reward")
 	w.number(reward)
+	return w.stepEnd(x)
+}
+
+// stepEnd adds to the answer to an act what follows the reward.
+func (w *reply) stepEnd(x stepInfo) []byte {
 	w.key("terminated")
 	w.buf = strconv.AppendBool(w.buf, x.totals != nil)
 	w.buf = append(w.buf, `,"truncated":false`...)
@@ -241,31 +263,83 @@ func (w *reply) errorLine(number int, wrong *lineError) []byte {
 	return w.end()
 }
 
+// A box says which numbers there are, and within which bounds.
+type box struct {
+	Shape []int    `json:"shape"`
+	Low   float64  `json:"low"`
+	High  float64  `json:"high"`
+	Names []string `json:"names,omitempty"` // of the last dimension
+}
+
 // openLine answers an open: it says what the seat sees and may do.
-func (w *reply) openLine(version string) []byte {
-	type box struct {
-		Shape []int    `json:"shape"`
-		Low   int      `json:"low"`
-		High  int      `json:"high"`
-		Names []string `json:"names,omitempty"` // of the last dimension
-	}
-	w.begin()
-	w.key("schema")
-	w.value(linesVersion)
-	w.key("seat")
-	w.value(SeatRule)
-	w.key("spaces")
-	w.value(map[string]any{
+func (w *reply) openLine(version string, boxes *boxSeat) []byte {
+	seat, agents := SeatRule, []string{"market"}
+	spaces := map[string]any{
 		"observation": map[string]box{
 			"job":     {[]int{len(learned.JobFeatures)}, -learned.FeatureBound, learned.FeatureBound, learned.JobFeatures},
 			"options": {[]int{learned.MostOptions, len(learned.OptionFeatures)}, -learned.FeatureBound, learned.FeatureBound, learned.OptionFeatures},
 			"mask":    {[]int{learned.MostOptions + 1}, 0, 1, nil},
 		},
 		"action": map[string]int{"n": learned.MostOptions + 1},
-	})
+	}
+	if boxes != nil {
+		seat, agents = boxes.name, boxes.agents
+		spaces = map[string]any{
+			"observation": box{boxes.seen, -learned.FeatureBound, learned.FeatureBound, boxes.names},
+			"action":      box{boxes.act, boxes.low, boxes.high, nil},
+		}
+	}
+	w.begin()
+	w.key("schema")
+	w.value(linesVersion)
+	w.key("seat")
+	w.value(seat)
+	w.key("spaces")
+	w.value(spaces)
 	w.key("agents")
-	w.value([]string{"market"})
+	w.value(agents)
 	w.key("version")
 	w.value(version)
 	return w.end()
+}
+
+// boxes adds what the agents of a seat see, or zeros for nil.
+func (w *reply) boxes(b *boxSeat, q *learned.BoxQuestion) {
+	w.key("obs")
+	w.buf = append(w.buf, '{')
+	for i, name := range b.agents {
+		n := 1
+		for _, d := range b.seen {
+			n *= d
+		}
+		seen := make([]float32, n)
+		if q != nil {
+			seen = q.Seen[i]
+		}
+		w.key(name)
+		w.floats(seen, b.seen...)
+	}
+	w.buf = append(w.buf, '}')
+}
+
+// boxResetLine answers a reset at a seat with boxes.
+func (w *reply) boxResetLine(b *boxSeat, q *learned.BoxQuestion, day dayInfo) []byte {
+	w.begin()
+	w.boxes(b, q)
+	w.dayInfo(day, stepInfo{now: q.Now})
+	return w.end()
+}
+
+// boxStepLine answers an act at a seat with boxes.
+func (w *reply) boxStepLine(b *boxSeat, q *learned.BoxQuestion, rewards []float64, x stepInfo) []byte {
+	w.begin()
+	w.boxes(b, q)
+	w.key("reward")
+	w.buf = append(w.buf, '{')
+	for i, name := range b.agents {
+		w.key(name)
+		w.number(rewards[i])
+	}
+	w.buf = append(w.buf, '}')
+	return w.stepEnd(x)
 }

@@ -113,7 +113,7 @@ func begin(t testing.TB, cfg Config) *session {
 		s.done <- err
 	}()
 	t.Cleanup(s.end)
-	if got := s.say(`{"open":1,"seat":"rule"}`); got.Schema != 1 || got.Spaces == nil {
+	if got := s.say(`{"open":1,"seat":%q}`, cfg.seat()); got.Schema != 1 || got.Spaces == nil {
 		t.Fatalf("the seat did not open: %+v", got)
 	}
 	return s

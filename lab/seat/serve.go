@@ -1,6 +1,7 @@
 package seat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,11 +12,15 @@ import (
 
 // A Config configures Serve.
 type Config struct {
+	Seat    string // that learners take; "" is that of the clearing
 	Plain   bool   // arrays as lists of numbers, not as base64 of little-endian floats
 	Envs    int    // environments that the learner may use side by side; below 2 there is one, and lines need not name it
 	Data    string // folder of recorded series and traces
 	Version string // of this build, for the answer to open
 }
+
+// seat returns the seat that learners take.
+func (c Config) seat() string { return cmp.Or(c.Seat, SeatRule) }
 
 // MostEnvs is the most environments of one learner.
 const MostEnvs = 256

@@ -108,10 +108,7 @@ func (b *Rule) beginRound(r *auction.Round) {
 	for i := range r.Lots {
 		b.noteArrival(r.Now, &r.Lots[i].Job)
 	}
-	for len(b.arrived) > 0 && b.arrived[0].at <= r.Now.Add(-time.Hour) {
-		b.arrivedSum -= b.arrived[0].size
-		b.arrived = b.arrived[1:]
-	}
+	b.dropArrivals(r.Now)
 	b.plannedSort = b.plannedSort[:0]
 	for _, id := range slices.Sorted(maps.Keys(b.plan)) {
 		b.plannedSort = append(b.plannedSort, b.plan[id])
@@ -263,4 +260,12 @@ func (m *memory) noteArrival(now protocol.Time, j *protocol.Job) {
 	m.seen[j.ID] = true
 	m.arrived = append(m.arrived, arrival{now, gpuTimeOf(j)})
 	m.arrivedSum += gpuTimeOf(j)
+}
+
+// dropArrivals forgets arrivals that lie an hour back.
+func (m *memory) dropArrivals(now protocol.Time) {
+	for len(m.arrived) > 0 && m.arrived[0].at <= now.Add(-time.Hour) {
+		m.arrivedSum -= m.arrived[0].size
+		m.arrived = m.arrived[1:]
+	}
 }
