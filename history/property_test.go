@@ -117,7 +117,7 @@ func TestACoordinatorsLedgerAddsUpToTheSame(t *testing.T) {
 				continue
 			}
 			got := [...]any{h.Run.Site, h.Run.Node, h.Run.Started, h.Run.Ended, h.Run.Cost, h.Run.Settled, h.EndedLate()}
-			if want := [...]any{w.Run.Site, w.Run.Node, w.Run.Started, w.Run.Ended, w.Run.Cost, w.Run.Settled, w.EndedLate()}; got != want {
+			if want := [...]any{w.Run.Site, w.Run.Node, w.Run.Started, w.Run.Ended, w.Run.Cost, w.Run.Settled, w.EndedLate()}; !reflect.DeepEqual(got, want) {
 				t.Fatalf("job %q: %v; the coordinator's ledger says %v", id, want, got)
 			}
 		}

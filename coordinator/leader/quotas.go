@@ -10,7 +10,7 @@ import (
 func listQuotasBy(m *market.Market) api.ListQuotas {
 	gpus := func(v protocol.Milli) float64 { return float64(v) / 1000 }
 	return func(now protocol.Time) (all []api.QuotaReply) {
-		for _, s := range m.QuotaStandings(now) {
+		for _, s := range m.QuotaStatuses(now) {
 			q := api.QuotaReply{
 				Name: s.Name, Parent: s.Parent, Min: gpus(s.Min), Max: gpus(s.Max), Weight: gpus(s.Weight), Lend: gpus(s.Min - s.Kept), Band: s.Band,
 				Running: gpus(s.Running[""]), Planned: gpus(s.Planned[""]),

@@ -8,8 +8,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A QuotaStanding is what a quota's tenants hold, spent and have left.
-type QuotaStanding struct {
+// A QuotaStatus is what a quota's tenants hold, spent and have left.
+type QuotaStatus struct {
 	protocol.Quota
 	Running, Planned map[string]protocol.Milli // GPUs of runs now, and of awarded ones that are to start, by model; "": all
 	Month            protocol.Time
@@ -18,9 +18,9 @@ type QuotaStanding struct {
 	Overrun, Spent, Reserved, Left accounts.Amounts
 }
 
-// QuotaStandings returns how each quota in force stands. It reads the market and changes nothing of it, so it may
+// QuotaStatuses returns how each quota in force stands. It reads the market and changes nothing of it, so it may
 // be called between two steps.
-func (k *Market) QuotaStandings(now protocol.Time) (all []QuotaStanding) {
+func (k *Market) QuotaStatuses(now protocol.Time) (all []QuotaStatus) {
 	tree, month := k.quotaTree(), protocol.MonthOf(now)
 	running, planned := make(map[modelOfQuota]protocol.Milli), make(map[modelOfQuota]protocol.Milli)
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
@@ -46,7 +46,7 @@ func (k *Market) QuotaStandings(now protocol.Time) (all []QuotaStanding) {
 		budgets = k.plannedUse(now, &round{}, nil).quotas.budgets
 	}
 	for _, q := range k.policy.Quotas {
-		s := QuotaStanding{Quota: q, Month: month, Running: make(map[string]protocol.Milli), Planned: make(map[string]protocol.Milli)}
+		s := QuotaStatus{Quota: q, Month: month, Running: make(map[string]protocol.Milli), Planned: make(map[string]protocol.Milli)}
 		for _, model := range append([]string{""}, tree.Models()...) {
 			at := modelOfQuota{model, q.Name}
 			s.Running[model], s.Planned[model] = running[at], planned[at]
