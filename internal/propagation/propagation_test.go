@@ -123,7 +123,7 @@ func TestWhatIsNotHonouredIsRefusedWithItsLine(t *testing.T) {
 		policyOf("policy.one.alibabacloud.com/v1alpha1", "  autoScaling: {ecsProvision: true}\n  placement:\n"+divided):                                   "f.yaml:6: spec/autoScaling: is not honoured: sites do not bid stock",
 		policyOf("policy.karmada.io/v1alpha1", "  preserveResourcesOnDeletion: true\n  placement:\n"+divided):                                             "f.yaml:6: spec/preserveResourcesOnDeletion",
 		policyOf("policy.karmada.io/v1alpha1", "  placement:\n    clusterAffinity: {exclude: [lyon]}\n"+divided):                                          "f.yaml:7: spec/placement/clusterAffinity/exclude",
-		policyOf("policy.karmada.io/v1alpha1", "  placement:\n    spreadConstraints:\n    - {spreadByField: zone, minGroups: 2}\n"+divided):             "f.yaml:8: spec/placement/spreadConstraints/0",
+		policyOf("policy.karmada.io/v1alpha1", "  placement:\n    spreadConstraints:\n    - {spreadByField: zone, minGroups: 2}\n"+divided):               "f.yaml:8: spec/placement/spreadConstraints/0",
 		policyOf("policy.karmada.io/v1alpha1", "  placement:\n    clusterTolerations: [{key: a}]\n"+divided):                                              "f.yaml:7: spec/placement/clusterTolerations",
 		policyOf("policy.karmada.io/v1alpha1", "  placement:\n    replicaScheduling: {replicaSchedulingType: Duplicated}\n"):                              "set replicaSchedulingType: Divided",
 		policyOf("policy.karmada.io/v1alpha1", "  placement: {}\n"):                                                                                       "Duplicated, the default",
