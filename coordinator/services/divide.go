@@ -237,9 +237,15 @@ func namesOf(x, y map[string]int) []string {
 	return slices.Compact(names)
 }
 
-// lackOf says why replicas are pending.
+// lackOf says why replicas are pending, or are not where the service asks for them.
 func lackOf(s *service, d division.Division) (why protocol.Reason) {
-	if d.Pending == 0 {
+	switch {
+	case d.Pending > 0:
+	case d.Reason == division.TooFewGroups:
+		return protocol.Reason{Code: protocol.TooFewReplicas, Note: "it is in fewer sites, regions or providers than it asks for: no others have room"}
+	case d.Reason == division.HeldBySilent:
+		return protocol.Reason{Code: protocol.NoAnswer, Note: "a site that did not answer keeps more than are wanted"}
+	default:
 		return why
 	}
 	if s.overQuota > 0 {

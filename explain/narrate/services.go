@@ -94,6 +94,8 @@ func divisionSentences(s *history.ServiceRecord, v history.ServiceState) (all []
 func pendingSentences(v history.ServiceState) (all []string) {
 	if d := v.Decision.Division; d.Pending > 0 {
 		all = append(all, fmt.Sprintf("%s pending, and placed as soon as a site has room: %s.", format.CountWithNoun(d.Pending, "replica is", "replicas are"), format.CleanText(d.Lack.Note)))
+	} else if d.Lack.Note != "" {
+		all = append(all, fmt.Sprintf("All are placed, but not as asked: %s.", format.CleanText(d.Lack.Note)))
 	}
 	for _, x := range v.Sites {
 		site := format.CleanText(x.Site)
