@@ -51,7 +51,7 @@ func TestADrainStopsNothingThatFindsNoRoom(t *testing.T) {
 	if got := f.counts("llm"); got["oslo"] != 3 {
 		t.Fatalf("drained, and no other site has room: %v", got)
 	}
-	f.gpus["bern"], f.sites[0].Pools[0].GPUs = f.gpus["bern"]+4, 8 // else its bid could not be true
+	f.gpus["bern"], f.sites[0].Pools[0].GPUs = f.gpus["bern"]+8, 16 // else its bid could not be true
 	f.run(5 * time.Minute)
 	if got := f.counts("llm"); got["bern"] != 3 || got["oslo"] != 0 {
 		t.Errorf("another site has room: %v", got)
