@@ -102,7 +102,7 @@ func (k *Market) decideTogether(now protocol.Time) {
 	}
 	for _, w := range wholes {
 		d, apart := k.jointDecision(now, w, rulings[w])
-		if !apart || d.Why.Code != protocol.PartsApart || !k.foundApart(w) {
+		if !apart || d.Why.Code != protocol.PartsApart || !k.foundApart(now, w) {
 			k.endJointWait(w)
 		}
 		if apart {

@@ -22,10 +22,16 @@ type jointWait struct {
 	startWith protocol.Time // that sites are asked for in the next call; 0: any
 	opening   protocol.Time // the least start from which parts could go together, by the bids of the last call; 0: none
 	apart     int           // calls in a row whose options did not go together
+	notBefore protocol.Time // no wait of this kind begins before
 }
 
-// mostCallsAlone bounds the calls in a row in which a job in parts is called alone, so that other jobs go on.
-const mostCallsAlone = 64
+// A job in parts is called alone at most mostCallsAlone times in a row, and if they find nothing, not again for
+// restFromAlone, so that others go on beside a job whose parts can never go together: each may fit a site that
+// does not hold both.
+const (
+	mostCallsAlone = 32
+	restFromAlone  = time.Hour
+)
 
 // noteOpenings notes for each job in parts of a round from when its parts could go together, by their bids.
 func (k *Market) noteOpenings(r *round, in auction.Round) {
@@ -45,7 +51,7 @@ func (k *Market) noteOpenings(r *round, in auction.Round) {
 }
 
 // jointOpening returns the first start of an option, after a given one, at which every part has an option that
-// starts by then at one of at most so many sites; 0 if there is none. The sites may be other ones for each start.
+// starts by then at one of at most so many sites; 0 if there is none. Those with a site for each part come first.
 func jointOpening(lots []auction.Lot, maxSites int, after protocol.Time) protocol.Time {
 	var starts []protocol.Time
 	var names []string
@@ -65,12 +71,35 @@ func jointOpening(lots []auction.Lot, maxSites int, after protocol.Time) protoco
 		}
 	}
 	slices.Sort(starts)
-	for _, t := range slices.Compact(starts) {
+	starts = slices.Compact(starts)
+	for _, t := range starts {
+		if t > after && len(lots) <= maxSites && fitOneEach(sites, len(lots), t) {
+			return t
+		}
+	}
+	for _, t := range starts {
 		if t > after && sitesNeeded(sites, len(lots), t) <= maxSites {
 			return t
 		}
 	}
 	return 0
+}
+
+// fitOneEach reports whether so many parts have a start by t at a site of their own each. No bid says whether a site
+// holds several of them.
+func fitOneEach(sites [][]protocol.Time, parts int, t protocol.Time) bool {
+	placed := make([]bool, 1<<parts) // by set of parts
+	placed[0] = true
+	for _, first := range sites {
+		for set := len(placed) - 1; set >= 0; set-- { // from the largest: each site takes one part
+			for p, at := range first {
+				if placed[set] && set&(1<<p) == 0 && at != 0 && at <= t {
+					placed[set|1<<p] = true
+				}
+			}
+		}
+	}
+	return placed[len(placed)-1]
 }
 
 // sitesNeeded returns how many sites it takes at least for each of so many parts to have a start by t.
@@ -96,11 +125,16 @@ func sitesNeeded(sites [][]protocol.Time, parts int, t protocol.Time) int {
 
 // foundApart notes that the options of a job's parts did not go together, and plans its next call. It reports
 // whether that is at once.
-func (k *Market) foundApart(w *lot) bool {
+func (k *Market) foundApart(now protocol.Time, w *lot) bool {
 	j := &w.joint
+	if now < j.notBefore {
+		return false
+	}
 	switch j.apart++; {
-	case j.opening == 0 || j.apart > mostCallsAlone+2:
-		k.endJointWait(w)
+	case j.apart > mostCallsAlone+1:
+		j.notBefore = now.Add(restFromAlone)
+		return false
+	case j.opening == 0:
 		return false
 	case j.apart == 2: // from here on alone, and at first from any start on
 		j.startWith = 0
@@ -113,7 +147,7 @@ func (k *Market) foundApart(w *lot) bool {
 
 // endJointWait has a job in parts called like any other.
 func (k *Market) endJointWait(w *lot) {
-	w.joint = jointWait{}
+	w.joint = jointWait{notBefore: w.joint.notBefore}
 	if k.alone == w {
 		k.alone = nil
 	}
