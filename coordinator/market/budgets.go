@@ -36,7 +36,7 @@ func (k *Market) offOf(o *protocol.BidOption, g *protocol.GridForecast) (off acc
 	}
 	var money, carbon float64
 	perHour := float64(o.Energy) / 3.6e9 / float64(o.Finish-o.Start) // kWh for a millisecond
-	for i := range max(len(g.PriceOff), len(g.CarbonOff)) {
+	for i := max(int(o.Start.Sub(g.From)/time.Hour), 0); i < max(len(g.PriceOff), len(g.CarbonOff)); i++ {
 		from := g.From.Add(time.Duration(i) * time.Hour)
 		if from >= o.Finish {
 			break
@@ -61,7 +61,8 @@ func (k *Market) offOf(o *protocol.BidOption, g *protocol.GridForecast) (off acc
 
 // costsOf returns what a run of an option on so many GPUs may cost its tenant, by the months in which it runs. A run that is paid
 // for, or takes carbon away, reserves nothing of either: no budget grows by it.
-func (k *Market) costsOf(j *protocol.Job, gpus protocol.Milli, o *protocol.BidOption, off accounts.Amounts) []monthCost {
+// The costs are appended to all.
+func (k *Market) costsOf(all []monthCost, month *monthSpan, j *protocol.Job, gpus protocol.Milli, o *protocol.BidOption, off accounts.Amounts) []monthCost {
 	bid := protocol.Usage{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money, Finish: o.Finish}
 	tariff := j.TariffCost(max(o.Finish.Sub(o.Start), 0), o.Tariff)
 	if all := j.TotalGPUMilli(); gpus != all && all > 0 {
@@ -69,12 +70,25 @@ func (k *Market) costsOf(j *protocol.Job, gpus protocol.Milli, o *protocol.BidOp
 	}
 	money := estimate{max(int64(accounts.SettlementAmount(bid, bid, tariff, k.cfg.Pay)), 0), int64(off.Money)}
 	carbon := estimate{max(int64(o.Carbon), 0), int64(off.Carbon)}
+	if month.holds(o.Start, o.Finish) {
+		return append(all, monthCost{month.begin, money, carbon})
+	}
 	months, spans := protocol.DivideByMonth(o.Start, o.Finish)
-	all := make([]monthCost, len(months))
-	for i, month := range months {
-		all[i] = monthCost{month, money.part(spans, i), carbon.part(spans, i)}
+	for i, at := range months {
+		all = append(all, monthCost{at, money.part(spans, i), carbon.part(spans, i)})
 	}
 	return all
+}
+
+// A monthSpan is the month of the run that was last looked at: most runs are of one.
+type monthSpan struct{ begin, end protocol.Time }
+
+// holds reports whether a run is of the month alone, which becomes that of its start.
+func (m *monthSpan) holds(from, to protocol.Time) bool {
+	if from < m.begin || from >= m.end {
+		m.begin, m.end = protocol.MonthOf(from), protocol.NextMonth(from)
+	}
+	return to <= m.end
 }
 
 // part returns the part of an estimate that is of one of some spans of time. What rounding leaves is of the last.
@@ -106,12 +120,8 @@ func partOf(v int64, spans []time.Duration, i int) int64 {
 	return upTo(before+spans[i]) - upTo(before)
 }
 
-// mostCosts returns the most that either of two costs is, by month.
+// mostCosts returns the most that either of two costs is, by month, in place of the first.
 func mostCosts(a, b []monthCost) []monthCost {
-	if len(b) == 0 {
-		return a
-	}
-	a = slices.Clone(a)
 	for _, x := range b {
 		i := slices.IndexFunc(a, func(c monthCost) bool { return c.month == x.month })
 		if i < 0 {
@@ -153,6 +163,7 @@ func (r *reservedSum) with(e estimate) int64 {
 type budgetUse struct {
 	account *accounts.Budgets
 	months  map[budgetMonth]*budgetState
+	month   monthSpan
 }
 
 type budgetMonth struct {
@@ -183,7 +194,7 @@ func (u *budgetUse) stateOf(q *protocol.Quota, month protocol.Time) *budgetState
 
 // addCosts adds what one job may cost its budgets, or with sign -1 subtracts it. At most one of its possible uses
 // happens: each month counts with the largest.
-func (u *budgetUse) addCosts(path []protocol.Quota, own []runUse, sign int64) {
+func (u *budgetUse) addCosts(path []*protocol.Quota, own []runUse, sign int64) {
 	if u == nil || len(path) == 0 {
 		return
 	}
@@ -193,7 +204,7 @@ func (u *budgetUse) addCosts(path []protocol.Quota, own []runUse, sign int64) {
 	}
 	for i := range path {
 		for _, c := range most {
-			s := u.stateOf(&path[i], c.month)
+			s := u.stateOf(path[i], c.month)
 			s.money.add(c.money, sign)
 			s.carbon.add(c.carbon, sign)
 		}
@@ -203,15 +214,18 @@ func (u *budgetUse) addCosts(path []protocol.Quota, own []runUse, sign int64) {
 // budgetLimits are the budgets of a job.
 type budgetLimits struct {
 	use  *budgetUse
-	path []protocol.Quota
+	path []*protocol.Quota
+
+	month  protocol.Time  // of states
+	states []*budgetState // of each budget of the path
 }
 
 // limitsOf returns the limits by the budgets of a path; nil if it has none.
-func (u *budgetUse) limitsOf(path []protocol.Quota) *budgetLimits {
+func (u *budgetUse) limitsOf(path []*protocol.Quota) *budgetLimits {
 	if u == nil || len(path) == 0 {
 		return nil
 	}
-	return &budgetLimits{u, path}
+	return &budgetLimits{use: u, path: path}
 }
 
 // A budgetExcess is a budget that has no room for a run.
@@ -227,10 +241,15 @@ func (l *budgetLimits) exceededBy(costs []monthCost) *budgetExcess {
 	if l == nil {
 		return nil
 	}
-	for i := range l.path {
-		q := &l.path[i]
-		for _, c := range costs {
-			s := l.use.stateOf(q, c.month)
+	for _, c := range costs {
+		if l.states == nil || c.month != l.month {
+			l.month, l.states = c.month, l.states[:0]
+			for _, q := range l.path {
+				l.states = append(l.states, l.use.stateOf(q, c.month))
+			}
+		}
+		for i, q := range l.path {
+			s := l.states[i]
 			if x := excessOf(int64(q.Budget), int64(s.spent.Money), &s.money, c.money); x != nil {
 				x.quota, x.month, x.code = q, c.month, protocol.BudgetSpent
 				return x

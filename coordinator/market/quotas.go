@@ -147,7 +147,7 @@ type quotaLimits struct {
 
 // A quotaLimit is a share, or the max of a group, and what its tenants hold over time.
 type quotaLimit struct {
-	quota protocol.Quota
+	quota *protocol.Quota
 	model string // of the GPUs that it counts; "": all
 	most  protocol.Milli
 	held  *useProfile
@@ -167,7 +167,7 @@ func (q *quotaUse) limitsOf(j *protocol.Job) (l quotaLimits) {
 	if !named {
 		return quotaLimits{unnamed: true}
 	}
-	l.limits = q.appendLimits(make([]quotaLimit, 0, 2), leaf)
+	l.limits = q.appendLimits(make([]quotaLimit, 0, 2*(1+len(q.models))), leaf)
 	for _, x := range q.models {
 		l.limits = x.appendLimits(l.limits, leaf)
 	}
@@ -183,12 +183,12 @@ func (q *quotaUse) appendLimits(all []quotaLimit, leaf string) []quotaLimit {
 }
 
 // haveRoom reports whether the limits have room for a run as long as it runs.
-func (l *quotaLimits) haveRoom(x runUse) bool {
+func (l *quotaLimits) haveRoom(x *runUse) bool {
 	return !l.unnamed && l.exceededBy(x) == nil && l.budgets.exceededBy(x.costs) == nil
 }
 
 // exceededBy returns the first limit that has no room for a run; nil if all have.
-func (l *quotaLimits) exceededBy(x runUse) *quotaLimit {
+func (l *quotaLimits) exceededBy(x *runUse) *quotaLimit {
 	for i := range l.limits {
 		if q := &l.limits[i]; q.counts(x.model) && protocol.Milli(q.held.peakBetween(x.from, x.to))+x.gpus > q.most {
 			return q
@@ -201,7 +201,7 @@ func (l *quotaLimits) exceededBy(x runUse) *quotaLimit {
 func (q *quotaLimit) counts(model string) bool { return q.model == "" || q.model == model }
 
 // reason returns why a run has no room.
-func (l *quotaLimits) reason(x runUse) protocol.Reason {
+func (l *quotaLimits) reason(x *runUse) protocol.Reason {
 	if l.unnamed {
 		return protocol.Reason{Code: protocol.OverQuota, Note: "no quota names tenant " + format.CleanText(x.job.Tenant)}
 	}
@@ -212,7 +212,7 @@ func (l *quotaLimits) reason(x runUse) protocol.Reason {
 		}
 		return protocol.Reason{Code: protocol.OverQuota, Note: fmt.Sprintf("%s of the %s %sGPUs that %s may hold now are taken, and the job wants %s (%s%s)",
 			format.FormatThousandths(protocol.Milli(q.held.peakBetween(x.from, x.to))), format.FormatThousandths(q.most), model, format.CleanText(q.quota.Name),
-			format.FormatThousandths(x.gpus), quota.Describe(q.quota), of)}
+			format.FormatThousandths(x.gpus), quota.Describe(*q.quota), of)}
 	}
 	return l.budgets.exceededBy(x.costs).reason()
 }

@@ -2,6 +2,7 @@ package market
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 )
 
 // BenchmarkRoundWithQuotas takes in the bids of 64 sites for 1,000 jobs of 1,000 tenants, eight options
-// each, and clears the round: without quotas, and with a tree of the tenants in 30 groups.
+// each, and clears the round: without quotas, with a tree of the tenants in 30 groups, and with one that has quotas
+// of a model and budgets, too.
 func BenchmarkRoundWithQuotas(b *testing.B) {
 	const jobs, sites = 1000, 64
 	tree := make([]protocol.Quota, 0, jobs+30)
@@ -20,10 +22,16 @@ func BenchmarkRoundWithQuotas(b *testing.B) {
 	for i := range jobs {
 		tree = append(tree, protocol.Quota{Name: fmt.Sprint("t", i), Parent: fmt.Sprint("g", i%30), Min: 1000, Max: 16_000, Weight: 1000})
 	}
+	full := slices.Clone(tree)
+	for i := range full {
+		q := &full[i]
+		q.Budget, q.CarbonBudget = 1e9, 1e9
+		q.Models = []protocol.ModelQuota{{Model: "V100", Min: q.Min, Max: q.Max, Weight: 1000}}
+	}
 	for _, c := range []struct {
 		name string
 		tree []protocol.Quota
-	}{{"none", nil}, {"tenants=1000", tree}} {
+	}{{"none", nil}, {"tenants=1000", tree}, {"tenants=1000,models,budgets", full}} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
@@ -75,5 +83,46 @@ func BenchmarkRoundWithQuotas(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkAdmission holds one option of one job against the quotas of its tenant and of the five groups above it,
+// of all GPUs and of a model, and against their budgets, in a tree of 10,000 tenants.
+func BenchmarkAdmission(b *testing.B) {
+	const tenants, depth = 10_000, 5
+	var tree []protocol.Quota
+	add := func(name, parent string) {
+		tree = append(tree, protocol.Quota{
+			Name: name, Parent: parent, Max: 1e8, Weight: 1000, Budget: 1e14, CarbonBudget: 1e14,
+			Models: []protocol.ModelQuota{{Model: "V100", Max: 1e8, Weight: 1000}},
+		})
+	}
+	parent := ""
+	for d := range depth {
+		add(fmt.Sprint("g", d), parent)
+		parent = fmt.Sprint("g", d)
+	}
+	for i := range tenants {
+		add(fmt.Sprint("t", i), parent)
+	}
+	k := New(Config{}, auction.New(auction.Config{}))
+	k.replacePolicy(protocol.Policy{Version: 1, Quotas: tree})
+	u := k.plannedUse(noon, &round{}, nil)
+	for i := range tenants {
+		name := fmt.Sprint("t", i)
+		u.quotas.shares[name], u.quotas.models[0].shares[name] = 1e6, 1e6
+	}
+	grid := &protocol.GridForecast{From: noon, PriceOff: make([]protocol.Microdollars, 48), CarbonOff: make([]protocol.Milligrams, 48)}
+	options := []protocol.BidOption{{Start: noon, Finish: noon.Add(time.Hour), Model: "V100", Energy: 720_000_000, Carbon: 40_000, Money: 10_000}}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		j := protocol.Job{ID: "j", Tenant: fmt.Sprint("t", i%tenants), GPUs: 1, Share: 1000}
+		c := u.openClaim(k, &j)
+		if fitting, _ := c.withinUseCaps("oslo", options, nil, grid); len(fitting) != 1 {
+			b.Fatal("the job is not admitted")
+		}
+		c.closeClaim()
+		delete(u.jobs, j.ID) // its use goes with the next job
+		u.updateProfiles(k, c.own, -1)
 	}
 }

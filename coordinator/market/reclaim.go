@@ -132,7 +132,7 @@ func (k *Market) hasBudgetAt(r *round, p *preemption, limits *budgetLimits) bool
 	defer claim.closeClaim()
 	for _, b := range o.Jobs {
 		if b.Job == j.ID && slices.ContainsFunc(b.Options, func(x protocol.BidOption) bool {
-			return limits.exceededBy(k.costsOf(j, j.TotalGPUMilli(), &x, k.offOf(&x, &o.Grid))) == nil
+			return limits.exceededBy(k.costsOf(nil, &limits.use.month, j, j.TotalGPUMilli(), &x, k.offOf(&x, &o.Grid))) == nil
 		}) {
 			return true
 		}

@@ -53,6 +53,7 @@ func (k *Market) plannedUse(now protocol.Time, r *round, answers [][]siteAnswer)
 		return nil
 	}
 	u := &plannedUse{jobs: make(map[protocol.JobID][]runUse), profiles: make(map[string]*useProfile)}
+	var month monthSpan
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		l := k.lots[id]
 		late := (l.state == waiting || l.state == called) && l.site != "" && now < l.lease.Add(leaseGrace)
@@ -63,7 +64,7 @@ func (k *Market) plannedUse(now protocol.Time, r *round, answers [][]siteAnswer)
 				x.to = now.Add(time.Hour)
 			}
 			if tree.HasBudgets() && len(tree.BudgetedPathOf(l.submitted.Tenant)) > 0 {
-				x.costs = k.costsOf(&at, x.gpus, &l.option, l.off)
+				x.costs = k.costsOf(nil, &month, &at, x.gpus, &l.option, l.off)
 			}
 			u.jobs[id] = []runUse{x}
 		}
@@ -125,6 +126,7 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []p
 	}
 	k, u := c.market, c.use
 	var overQuota runUse
+	var scratch [2]monthCost
 	first := len(c.own) // of what it may use at this site
 	var capped protocol.Rule
 	n := 0 // options that fit
@@ -147,11 +149,12 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []p
 			continue
 		}
 		if c.quotas.budgets != nil {
-			x.costs = k.costsOf(c.job, size, &all[i], k.offOf(&all[i], grid))
+			x.costs = k.costsOf(scratch[:0], &c.quotas.budgets.use.month, c.job, size, &all[i], k.offOf(&all[i], grid))
 		}
-		if !c.quotas.haveRoom(x) {
+		if !c.quotas.haveRoom(&x) {
 			k.counts[string(protocol.OverQuota)]++
 			overQuota = x
+			overQuota.costs = slices.Clone(x.costs)
 			continue
 		}
 		c.own = mergeUse(c.own, first, x, u.quotas.namesModels())
@@ -163,7 +166,7 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []p
 	}
 	switch {
 	case overQuota.job != nil:
-		against = c.quotas.reason(overQuota)
+		against = c.quotas.reason(&overQuota)
 	case capped.ID != "":
 		against = reasonOfRule(capped)
 	}
@@ -180,6 +183,7 @@ func mergeUse(all []runUse, first int, x runUse, byModel bool) []runUse {
 			return all
 		}
 	}
+	x.costs = slices.Clone(x.costs)
 	return append(all, x)
 }
 

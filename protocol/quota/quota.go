@@ -40,6 +40,9 @@ type Tree struct {
 	leaf  map[string]int
 	roots []int
 
+	capped   [][]*protocol.Quota // of each node: the groups above it that have a max, the nearest first
+	budgeted [][]*protocol.Quota // of each node: it and the groups above it, as far as they have a budget
+
 	models     map[string]*Tree // of the same nodes, with what they say of GPUs of one model; none for a model that no quota names
 	hasBudgets bool
 }
@@ -90,6 +93,16 @@ func NewTree(list []protocol.Quota) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.budgeted = make([][]*protocol.Quota, len(t.nodes))
+	for k := range t.nodes {
+		n := &t.nodes[k]
+		if n.Budget != 0 || n.CarbonBudget != 0 {
+			t.budgeted[k] = append(t.budgeted[k], &n.Quota)
+		}
+		if n.parent >= 0 {
+			t.budgeted[k] = append(t.budgeted[k], t.budgeted[n.parent]...)
+		}
+	}
 	for _, q := range list {
 		t.hasBudgets = t.hasBudgets || q.Budget != 0 || q.CarbonBudget != 0
 	}
@@ -112,7 +125,14 @@ func treeOf(list []protocol.Quota, order []int, index map[string]int) (*Tree, er
 		at[q.Name] = k
 		t.nodes = append(t.nodes, n)
 	}
+	t.capped = make([][]*protocol.Quota, len(t.nodes))
 	for k, n := range t.nodes {
+		if n.parent >= 0 { // which comes before
+			t.capped[k] = t.capped[n.parent]
+			if p := &t.nodes[n.parent].Quota; p.Max != 0 {
+				t.capped[k] = append([]*protocol.Quota{p}, t.capped[k]...)
+			}
+		}
 		if len(n.children) == 0 {
 			t.leaf[n.Name] = k
 			continue
@@ -214,8 +234,8 @@ func (t *Tree) LeafOf(tenant string) (string, bool) {
 	return "", false
 }
 
-// QuotaOf returns the quota of a leaf.
-func (t *Tree) QuotaOf(leaf string) protocol.Quota { return t.nodes[t.leaf[leaf]].Quota }
+// QuotaOf returns the quota of a leaf. The caller must not change it.
+func (t *Tree) QuotaOf(leaf string) *protocol.Quota { return &t.nodes[t.leaf[leaf]].Quota }
 
 // HasCapOn reports whether a max limits what a tenant's jobs hold, be it of one model.
 func (t *Tree) HasCapOn(tenant string) bool {
@@ -228,15 +248,9 @@ func (t *Tree) HasCapOn(tenant string) bool {
 }
 
 // CappedGroups returns the ancestors of a leaf that have a max. What their tenants hold together can
-// be more than the shares of this moment, as long as one of them holds what it was lent.
-func (t *Tree) CappedGroups(leaf string) (all []protocol.Quota) {
-	for k := t.nodes[t.leaf[leaf]].parent; k >= 0; k = t.nodes[k].parent {
-		if t.nodes[k].Max != 0 {
-			all = append(all, t.nodes[k].Quota)
-		}
-	}
-	return all
-}
+// be more than the shares of this moment, as long as one of them holds what it was lent. The caller
+// must not change them.
+func (t *Tree) CappedGroups(leaf string) []*protocol.Quota { return t.capped[t.leaf[leaf]] }
 
 // PathOf returns the quotas of a leaf and the groups above it, the leaf first.
 func (t *Tree) PathOf(leaf string) (path []protocol.Quota) {
@@ -280,18 +294,16 @@ func (t *Tree) StrictQueueOf(tenant string) (name string, ok bool) {
 func (t *Tree) HasBudgets() bool { return t != nil && t.hasBudgets }
 
 // BudgetedPathOf returns those of a tenant's quota and the groups above it that have a budget, the
-// leaf first.
-func (t *Tree) BudgetedPathOf(tenant string) (path []protocol.Quota) {
+// leaf first. The caller must not change them.
+func (t *Tree) BudgetedPathOf(tenant string) []*protocol.Quota {
 	if !t.HasBudgets() {
 		return nil
 	}
 	leaf, ok := t.LeafOf(tenant)
-	for k := t.leaf[leaf]; ok && k >= 0; k = t.nodes[k].parent {
-		if q := &t.nodes[k].Quota; q.Budget != 0 || q.CarbonBudget != 0 {
-			path = append(path, *q)
-		}
+	if !ok {
+		return nil
 	}
-	return path
+	return t.budgeted[t.leaf[leaf]]
 }
 
 func gpus(v protocol.Milli) string { return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) }
