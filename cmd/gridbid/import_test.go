@@ -27,7 +27,7 @@ func TestQuotasAreImportedAsAProposal(t *testing.T) {
 	if _, stderr, err := execute(newReplayCommand(), "tiny", "--policy", "auction", "--bus", "mem", "--no-bound"); err != nil {
 		t.Fatalf("replay: %v\n%s", err, stderr)
 	}
-	if out, _, err := execute(newImportCommand(), "-f", "q.yaml", "--dry-run", "-o", "csv"); err != nil || !strings.Contains(out, "\na,,0,1,1,0,0\n") {
+	if out, _, err := execute(newImportCommand(), "-f", "q.yaml", "--dry-run", "-o", "csv"); err != nil || !strings.Contains(out, "\na,,0,1,1,0,0,,,\n") {
 		t.Errorf("dry run: %v\n%s", err, out)
 	}
 	if files, _ := os.ReadDir(pendingPolicyFolder); len(files) > 0 {

@@ -64,7 +64,7 @@ func judgedAsTrained(t *testing.T, replan bool) {
 	if !reflect.DeepEqual(withoutName(judged), withoutName(trained)) {
 		t.Errorf("judged\n%+v\ntrained\n%+v", judged, trained)
 	}
-	if r != (LearnerRecord{Asked: len(answers)}) {
+	if r.Asked != len(answers) || r.Late+r.Refused != 0 || r.Left != "" {
 		t.Errorf("the program answered as %+v, want %d decisions and nothing late", r, len(answers))
 	}
 	if judged.Policy != "outside:mine" {
