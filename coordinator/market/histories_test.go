@@ -440,13 +440,21 @@ func (h *quotaHistory) mayGet(j protocol.Job) bool {
 	stopped := make(map[protocol.JobID]protocol.Award)
 	for _, id := range slices.Sorted(maps.Keys(h.runs)) {
 		v := h.jobs[id]
-		if free < j.GPUs && v.Tenant != j.Tenant && v.Models[0] == j.Models[0] && h.isBeyond(j, v, "") && (!h.namesModel(v.Models[0]) || h.isBeyond(j, v, v.Models[0])) {
+		if free < j.GPUs && v.Tenant != j.Tenant && v.Models[0] == j.Models[0] && h.mayBeStopped(j, v) {
 			stopped[id], free = h.runs[id], free+v.GPUs
 			delete(h.runs, id)
 		}
 	}
 	maps.Copy(h.runs, stopped)
 	return free >= j.GPUs
+}
+
+// mayBeStopped reports whether a run of another tenant holds what it was lent, for a job within its min.
+func (h *quotaHistory) mayBeStopped(j, v protocol.Job) bool {
+	if model := j.Models[0]; h.namesModel(model) {
+		return h.isBeyond(j, v, model)
+	}
+	return h.isBeyond(j, v, "")
 }
 
 // settle lets an hour pass in which nothing comes or ends by itself, and then checks that no job of the
