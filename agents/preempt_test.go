@@ -123,6 +123,22 @@ func TestARunIsStoppedAndItsRoomKept(t *testing.T) {
 	}
 }
 
+// A run that ends soon, or before its checkpoint is saved, is not stopped (R-P13).
+func TestARunThatEndsFirstIsNotStopped(t *testing.T) {
+	for _, tc := range []struct {
+		pause, left time.Duration
+		stops       bool
+	}{{5 * time.Minute, 4 * time.Minute, false}, {10 * time.Minute, 8 * time.Minute, false}, {5 * time.Minute, 8 * time.Minute, true}} {
+		s, call := fullSite(t, tc.pause)
+		l := s.agent.running["low"]
+		s.now = l.started.Add(l.launch.Run - tc.left)
+		call.Jobs[0].Arrival, call.Jobs[0].Deadline = s.now, s.now.Add(8*time.Hour)
+		if o := s.offer(call); len(o.Preemptions) > 0 != tc.stops {
+			t.Errorf("saving takes %v, and the run ends in %v: it would stop %+v", tc.pause, tc.left, o.Preemptions)
+		}
+	}
+}
+
 // A run that ended by itself is over, though it was to be stopped; one that its executor cannot save is stopped
 // without a checkpoint.
 func TestWhatEndsByItselfIsNotPreempted(t *testing.T) {
