@@ -11,20 +11,37 @@ func (c *CallForBids) JobsFor(site string) []Job {
 	at, known := slices.BinarySearch(c.Sites, site)
 	jobs := make([]Job, 0, len(c.Jobs)/4)
 	for i, j := range c.Jobs {
-		all := i >= len(c.Asked) || len(c.Asked[i]) == 0
-		if !all && known {
-			_, all = slices.BinarySearch(c.Asked[i], at)
+		positions := c.positionsOf(i)
+		asked := len(positions) == 0
+		if !asked && known {
+			_, asked = slices.BinarySearch(positions, at)
 		}
-		if all {
+		if asked {
 			jobs = append(jobs, j)
 		}
 	}
 	return jobs
 }
 
+// positionsOf returns the positions in Sites of those that are asked for the job at i; none: all are asked.
+func (c *CallForBids) positionsOf(i int) []int {
+	if i >= len(c.Asked) {
+		return nil
+	}
+	return c.Asked[i]
+}
+
 // asksAll reports whether all sites are asked for some job of the call.
 func (c *CallForBids) asksAll() bool {
-	return len(c.Sites) == 0 || len(c.Asked) < len(c.Jobs) || slices.ContainsFunc(c.Asked, func(at []int) bool { return len(at) == 0 })
+	if len(c.Sites) == 0 {
+		return true
+	}
+	for i := range c.Jobs {
+		if len(c.positionsOf(i)) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // SitesAsked reports of each site whether it is asked for some job of the call.
@@ -49,11 +66,11 @@ func (c *CallForBids) SitesAsked() func(site string) bool {
 // SitesAskedFor returns the sites that a call which names its sites asks for one of its jobs, by name.
 func (c *CallForBids) SitesAskedFor(id JobID) []string {
 	i := slices.IndexFunc(c.Jobs, func(j Job) bool { return j.ID == id })
-	if i < 0 || i >= len(c.Asked) || len(c.Asked[i]) == 0 {
+	if i < 0 || len(c.positionsOf(i)) == 0 {
 		return slices.Clone(c.Sites)
 	}
 	var names []string
-	for _, at := range c.Asked[i] {
+	for _, at := range c.positionsOf(i) {
 		if at >= 0 && at < len(c.Sites) {
 			names = append(names, c.Sites[at])
 		}
