@@ -83,7 +83,7 @@ type Agent struct {
 	ackDue              map[protocol.JobID]protocol.Time // of each of pendingAcks
 	events              []protocol.Message               // of the latest Step or Tick
 	resizeAt            protocol.Time                    // when resizeRuns looks next; 0: at no time
-	ranPausableGang     bool                             // see noteGang
+	ranPausableGang     bool                             // it ran a gang that may be paused: else planResizes looks at no run
 	lastAward           protocol.Award                   // used by Restore only: the last one restored
 	lastQueueCheck      protocol.Time                    // when startQueuedJobs last ran
 	running             map[protocol.JobID]*activeRun

@@ -25,7 +25,7 @@ func (a *Agent) answerCall(now protocol.Time, c protocol.CallForBids) []protocol
 	a.planning = plan
 	a.noteOwnCalled(now, c.Jobs)
 	recalled := a.recallForOwn(now, c)
-	if len(c.Jobs) > 0 {
+	if len(c.Sites) > 0 {
 		if c.Jobs = c.JobsFor(a.cfg.Site); len(c.Jobs) == 0 {
 			return recalled // other sites are asked
 		}

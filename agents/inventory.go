@@ -56,11 +56,10 @@ func (a *Agent) adoptRunning(now protocol.Time, h protocol.FoundRunning) {
 	}
 	switch {
 	case l == nil:
-		a.noteGang(&h.Launch.Job)
-		a.running[id] = &activeRun{
+		a.addRun(&activeRun{
 			launch: h.Launch, confirmed: true, running: true, epoch: epoch, acceptedEpoch: epoch,
 			started: h.Since, transferCarbon: a.cfg.Network.transferCarbon(h.Launch.Job, a.cfg.Site),
-		}
+		})
 		a.epochs[id] = max(a.epochs[id], epoch)
 	case l.epoch == epoch:
 		l.confirmed = true // the executor is sent confirmed jobs only

@@ -34,12 +34,6 @@ func (a *Agent) planResizes(now protocol.Time) {
 	}
 }
 
-// noteGang notes that a job runs which may be paused and may have several pods: without any, planResizes looks at
-// no run.
-func (a *Agent) noteGang(j *protocol.Job) {
-	a.ranPausableGang = a.ranPausableGang || j.IsGang() && j.Pause > 0
-}
-
 // mayMove reports whether a run is one of a gang that can be paused at a checkpoint, to go on elsewhere or with
 // another number of pods.
 func (l *activeRun) mayMove() bool {

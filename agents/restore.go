@@ -195,8 +195,7 @@ func (a *Agent) restoreLaunch(m protocol.Message, b protocol.Launch) error {
 	r := a.queue[i]
 	a.queue = append(a.queue[:i:i], a.queue[i+1:]...)
 	l := &activeRun{launch: b, confirmed: r.confirmed, epoch: b.Epoch, acceptedEpoch: r.award.Epoch, started: m.At, transferCarbon: a.cfg.Network.transferCarbon(b.Job, a.cfg.Site), pauseAt: r.award.Pause, byMonth: r.award.ByMonth}
-	a.noteGang(&b.Job)
-	a.running[b.Job.ID] = l
+	a.addRun(l)
 	if l.confirmed {
 		a.scheduleResend(m.At, a.launchRequest(b.Job.ID, l))
 	}

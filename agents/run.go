@@ -205,16 +205,22 @@ func (a *Agent) placeJob(now protocol.Time, r reservation) bool {
 	if len(places) > 0 {
 		node, devices = places[0].Node, places[0].Devices
 	}
-	a.noteGang(&job)
-	a.running[job.ID] = &activeRun{
+	a.addRun(&activeRun{
 		launch: protocol.Launch{
 			Job: job, Epoch: w.Epoch, Node: node, Devices: devices, Model: run.RunConfig.Model,
 			Cap: run.RunConfig.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.RunConfig.Power, Task: w.Task, Places: places,
 			Domain: a.fleet.DomainOf(&job, places),
 		},
 		confirmed: r.confirmed, epoch: w.Epoch, acceptedEpoch: w.Epoch, started: run.Start, transferCarbon: a.cfg.Network.transferCarbon(job, a.cfg.Site), pauseAt: w.Pause, byMonth: w.ByMonth,
-	}
+	})
 	return true
+}
+
+// addRun adds a run that begins or goes on, by its job.
+func (a *Agent) addRun(l *activeRun) {
+	j := &l.launch.Job
+	a.ranPausableGang = a.ranPausableGang || j.IsGang() && j.Pause > 0
+	a.running[j.ID] = l
 }
 
 // startQueuedJobs starts what it can of the queue, in its order. The first job that finds no
