@@ -121,7 +121,7 @@ func (k *Market) handleRegistration(now protocol.Time, m protocol.Message, h pro
 		k.recordEvent(m)
 		k.recordSite(h)
 	}
-	k.askAgain(h.Site)
+	k.sites[h.Site].registeredAfter = k.rounds
 	k.wakeWaiting(now)
 	return append([]protocol.Message{k.sendAndRecord(now, m.From, protocol.Confirm{Code: protocol.Acknowledged})}, k.cancelOrphanedRuns(now, h.Site)...)
 }

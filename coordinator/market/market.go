@@ -180,7 +180,7 @@ type lot struct {
 	heldBy           auction.Pool       // where it would start, had that room; zero: room does not hold it
 	listed           bool               // in Market.idleLots
 	plannedAt        string             // the site where the rule planned it when it was deferred last
-	ruledOut         map[string]bool    // sites that can never run it, if not all sites are asked
+	ruledOut         map[string]uint64  // by site that said it can never run it, if not all sites are asked: the round of its answer
 	submissionDigest uint64             // of the submission, once that is no longer kept; else 0
 
 	alone     bool      // the site whose queue submitted it may start it by itself
@@ -207,6 +207,8 @@ type site struct {
 	late          *lateBids     // for the round that closed last
 	rate          siteRate      // what it asked when it bid last, if not all sites are asked
 	runsUntil     protocol.Time // the latest end of what it was awarded
+
+	registeredAfter uint64 // how many rounds had been opened when it registered last
 
 	lastStopSent protocol.Time // when the market last sent the Cancels of its orphaned runs
 }

@@ -128,10 +128,16 @@ func (a siteAnswer) offersModel(model string) bool {
 // registeredGPUs returns the GPUs of all sites, of one model or, without, of all, in thousandths.
 func (k *Market) registeredGPUs(model string) (sum protocol.Milli) {
 	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
-		for _, p := range k.sites[name].registration.Pools {
-			if model == "" || p.Model == model {
-				sum += protocol.Milli(p.GPUs) * 1000
-			}
+		sum += k.sites[name].gpusOf(model)
+	}
+	return sum
+}
+
+// gpusOf returns the registered GPUs of a site, of one model or, without, of all, in thousandths.
+func (s *site) gpusOf(model string) (sum protocol.Milli) {
+	for _, p := range s.registration.Pools {
+		if model == "" || p.Model == model {
+			sum += protocol.Milli(p.GPUs) * 1000
 		}
 	}
 	return sum

@@ -108,7 +108,7 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 	r.call = callTime{k.rounds, now, answerAllowance(len(r.lots), min(len(k.sites), k.cfg.MostSites))}
 	var window time.Duration
 	window, r.awaited = k.planWindow(r.call.allowance)
-	r.asked, r.isAsked = len(r.lots)*len(k.sites), func(string) bool { return true }
+	r.asked = len(r.lots) * len(k.sites)
 	r.closes = now.Add(window)
 	// The call names the configured window, which depends on nothing that was measured.
 	shared, own := k.announcePrices(now, k.rounds)
@@ -119,6 +119,8 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 	}
 	call.Preemptable = k.nameCandidates(now, r)
 	k.askSites(now, r, &call)
+	r.isAsked = call.SitesAsked()
+	maps.DeleteFunc(r.awaited, func(name string, _ struct{}) bool { return !r.isAsked(name) })
 	r.hoped = len(r.awaited)
 	return append(append(msgs, own...), k.sendAndRecord(now, "", call))
 }
@@ -164,7 +166,7 @@ func (k *Market) handleBids(now protocol.Time, m protocol.Message, o protocol.Bi
 	if k.sites[site].silent {
 		k.wakeWaiting(now)
 	}
-	k.observeRate(now, k.sites[site], r, site)
+	k.observeRate(now, k.sites[site], r)
 	delete(r.awaited, site)
 	if len(r.awaited) > 0 {
 		return msgs

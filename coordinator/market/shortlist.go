@@ -38,9 +38,9 @@ type modelRate struct {
 // A shortlist chooses the sites that a call asks for each of its jobs, where more are registered than are asked
 // for one (Config.MostSites): those that bid least for such jobs before, and others in turn (decision 0408).
 type shortlist struct {
-	market *Market
 	now    protocol.Time
 	names  []string // of all sites, sorted
+	sites  []*site  // by names
 	most   int
 	budget []protocol.Milli // by site: for how many more GPUs of jobs it is asked as one of the cheapest
 	orders map[string][]int // byRate, by models
@@ -48,14 +48,15 @@ type shortlist struct {
 
 // newShortlist returns what chooses the sites for the lots of a round; nil: all sites are asked for all of them.
 func (k *Market) newShortlist(now protocol.Time, lots []*lot) *shortlist {
-	if len(k.sites) <= k.cfg.MostSites {
+	if k.asksAll() {
 		return nil
 	}
-	s := &shortlist{market: k, now: now, names: slices.Sorted(maps.Keys(k.sites)), most: k.cfg.MostSites, orders: make(map[string][]int)}
+	s := &shortlist{now: now, names: slices.Sorted(maps.Keys(k.sites)), most: k.cfg.MostSites, orders: make(map[string][]int)}
 	var have, want protocol.Milli
 	for _, name := range s.names {
-		gpus := k.sites[name].gpus()
-		s.budget, have = append(s.budget, gpus), have+gpus
+		site := k.sites[name]
+		gpus := max(site.gpusOf(""), 1000) // the cores of a site without GPUs count as one
+		s.sites, s.budget, have = append(s.sites, site), append(s.budget, gpus), have+gpus
 	}
 	for _, l := range lots {
 		want += l.job.PricedGPUs()
@@ -67,21 +68,17 @@ func (k *Market) newShortlist(now protocol.Time, lots []*lot) *shortlist {
 	return s
 }
 
-// gpus returns how many GPUs a site has, in thousandths; of a site without any, its cores count as one.
-func (s *site) gpus() (n protocol.Milli) {
-	for _, p := range s.registration.Pools {
-		n += protocol.Milli(p.GPUs) * 1000
-	}
-	return max(n, 1000)
-}
+// asksAll reports whether all sites are asked for all jobs: there are no more than are asked for one.
+func (k *Market) asksAll() bool { return len(k.sites) <= k.cfg.MostSites }
 
-// siteMayRun reports whether a site may run a job, by its regions, by the site's GPUs and by what the site said of
-// it before.
-func (k *Market) siteMayRun(l *lot, name string) bool {
-	if len(l.job.Regions) > 0 && !slices.Contains(l.job.Regions, name) || l.ruledOut[name] {
+// mayRun reports whether a site may run a job, by its regions, by the site's GPUs and by what the site said of it
+// since it registered.
+func (s *site) mayRun(l *lot) bool {
+	name := s.registration.Site
+	if len(l.job.Regions) > 0 && !slices.Contains(l.job.Regions, name) || l.ruledOut[name] > s.registeredAfter {
 		return false
 	}
-	return l.job.GPUs == 0 || len(l.job.Models) == 0 || slices.ContainsFunc(k.sites[name].registration.Pools, func(p protocol.Pool) bool { return slices.Contains(l.job.Models, p.Model) })
+	return l.job.GPUs == 0 || len(l.job.Models) == 0 || slices.ContainsFunc(s.registration.Pools, func(p protocol.Pool) bool { return slices.Contains(l.job.Models, p.Model) })
 }
 
 // sitesFor returns the positions of the sites that are asked for a lot, in rising order.
@@ -99,7 +96,7 @@ func (s *shortlist) sitesFor(l *lot) []int {
 	// Where it is planned, where it was submitted, and where its data is. Until a site that may start it by itself
 	// has answered, nobody gets it (awaitsHome).
 	for _, name := range []string{l.plannedAt, l.from.SiteName(), j.Home} {
-		if i, ok := slices.BinarySearch(s.names, name); ok && (s.market.siteMayRun(l, name) || l.alone && name == l.from.SiteName()) {
+		if i, ok := slices.BinarySearch(s.names, name); ok && (s.sites[i].mayRun(l) || l.alone && name == l.from.SiteName()) {
 			ask(i)
 		}
 	}
@@ -110,7 +107,7 @@ func (s *shortlist) sitesFor(l *lot) []int {
 			if len(asked) >= upTo {
 				break
 			}
-			if s.budget[i] >= size && (!running || s.market.sites[s.names[i]].runsUntil > s.now) && s.market.siteMayRun(l, s.names[i]) {
+			if s.budget[i] >= size && (!running || s.sites[i].runsUntil > s.now) && s.sites[i].mayRun(l) {
 				ask(i)
 			}
 		}
@@ -122,7 +119,7 @@ func (s *shortlist) sitesFor(l *lot) []int {
 	_, _ = h.Write([]byte(j.ID)) // never fails
 	first := (int(h.Sum32()%uint32(len(s.names))) + l.tries*s.most) % len(s.names)
 	for n := 0; n < len(s.names) && len(asked) < s.most; n++ {
-		if i := (first + n) % len(s.names); s.market.siteMayRun(l, s.names[i]) {
+		if i := (first + n) % len(s.sites); s.sites[i].mayRun(l) {
 			ask(i)
 		}
 	}
@@ -137,11 +134,11 @@ func (s *shortlist) byRate(models []string) []int {
 	if order, ok := s.orders[key]; ok {
 		return order
 	}
-	rates := make([]float64, len(s.names))
-	order := make([]int, 0, len(s.names))
-	for i, name := range s.names {
-		rate, ok := s.market.sites[name].rate.rateOf(models)
-		if ok && s.market.sites[name].rate.at.Add(ratesLast) >= s.now {
+	rates := make([]float64, len(s.sites))
+	order := make([]int, 0, len(s.sites))
+	for i, site := range s.sites {
+		rate, ok := site.rate.rateOf(models)
+		if ok && site.rate.at.Add(ratesLast) >= s.now {
 			rates[i] = rate
 			order = append(order, i)
 		}
@@ -163,13 +160,13 @@ func (r *siteRate) rateOf(models []string) (rate float64, ok bool) {
 
 // observeRate takes in what a site asks: for each model the mean of its jobs, each by its cheapest option, without
 // transfer and without what it would cost to wake a node. A site without room for any of them has no rate.
-func (k *Market) observeRate(now protocol.Time, s *site, r *round, name string) {
-	if len(k.sites) <= k.cfg.MostSites {
+func (k *Market) observeRate(now protocol.Time, s *site, r *round) {
+	if k.asksAll() {
 		return
 	}
 	var sums []modelRate // of the rates of jobs, by model
 	jobs := make(map[string]float64)
-	for _, m := range r.offers[name].Jobs {
+	for _, m := range r.offers[s.registration.Site].Jobs {
 		j := &r.lots[r.index[m.Job]].job
 		hours := j.Run.Hours() * float64(j.PricedGPUs()) / 1000
 		if len(m.Options) == 0 || hours <= 0 {
@@ -225,40 +222,30 @@ func (k *Market) askSites(now protocol.Time, r *round, call *protocol.CallForBid
 			r.asked += len(s.names)
 		}
 	}
-	asked := call.SitesAsked()
-	r.isAsked = asked
-	maps.DeleteFunc(r.awaited, func(name string, _ struct{}) bool { return !asked(name) })
 }
 
-// ruleOut notes that a site said that it can never run a lot, if not all sites are asked: it is not asked again.
-// All that were asked may say so, and others are asked in the next gathering interval.
+// ruleOut notes that a site said that it can never run a lot, if not all sites are asked: it is not asked again
+// until it registers anew. All that were asked may say so, and others are asked in the next gathering interval.
 func (k *Market) ruleOut(l *lot, site string) {
-	if len(k.sites) <= k.cfg.MostSites {
+	if k.asksAll() {
 		return
 	}
 	if l.ruledOut == nil {
-		l.ruledOut = make(map[string]bool)
+		l.ruledOut = make(map[string]uint64)
 	}
-	l.ruledOut[site] = true
+	l.ruledOut[site] = k.rounds
 	l.failedCalls = 0
 }
 
 // noSiteCanRun reports whether no site can ever run a lot, of which so many said so in this round.
 func (k *Market) noSiteCanRun(l *lot, said int) bool {
-	if said == 0 || len(k.sites) <= k.cfg.MostSites {
+	if said == 0 || k.asksAll() {
 		return said > 0 && said == len(k.sites)
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
-		if k.siteMayRun(l, name) {
+		if k.sites[name].mayRun(l) {
 			return false
 		}
 	}
 	return true
-}
-
-// askAgain has a site asked again for jobs that it said it can never run: it registered anew.
-func (k *Market) askAgain(site string) {
-	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
-		delete(k.lots[id].ruledOut, site)
-	}
 }

@@ -124,6 +124,32 @@ func TestAllOfManySitesAreAskedInTheEnd(t *testing.T) {
 	}
 }
 
+// A site that said that it can never run a job is asked for it again once it registers anew.
+func TestASiteThatRegistersAnewIsAskedAgain(t *testing.T) {
+	s, names := manySites(t)
+	tied := s.job()
+	tied.ID, tied.Regions = "tied", []string{names[3], names[50]}
+	s.send(protocol.Submitter, protocol.Submit{Job: tied})
+	asked := func() []string {
+		s.wait()
+		c := lastSent[protocol.CallForBids](s)
+		return c.SitesAskedFor("tied")
+	}
+	if got := asked(); !slices.Equal(got, tied.Regions) {
+		t.Fatalf("sites asked first: %v, want %v", got, tied.Regions)
+	}
+	s.offer(names[3], noBids("tied", protocol.FitsNoNode))
+	s.offer(names[50], noBids("tied", protocol.NoCapacity))
+	if got := asked(); !slices.Equal(got, names[50:51]) {
+		t.Errorf("sites asked after %s said that no node fits: %v, want %s alone", names[3], got, names[50])
+	}
+	s.send(protocol.AgentParty(names[3]), protocol.RegisterSite{Site: names[3], Pools: []protocol.Pool{{Model: "V100", Nodes: 2, GPUs: 16}}})
+	s.offer(names[50], noBids("tied", protocol.NoCapacity))
+	if got := asked(); !slices.Equal(got, tied.Regions) {
+		t.Errorf("sites asked after %s registered anew: %v, want %v", names[3], got, tied.Regions)
+	}
+}
+
 // Gangs are asked of all sites, and jobs that name their regions of these alone.
 func TestWhoIsAskedForGangsAndForRegions(t *testing.T) {
 	s, names := manySites(t)
