@@ -59,9 +59,8 @@ func (k *Market) offOf(o *protocol.BidOption, g *protocol.GridForecast) (off acc
 	}
 }
 
-// costsOf returns what a run of an option on so many GPUs may cost its tenant, by the months in which it runs. A run that is paid
-// for, or takes carbon away, reserves nothing of either: no budget grows by it.
-// The costs are appended to all.
+// costsOf appends what a run of an option on so many GPUs may cost its tenant, by the months in which it runs. A
+// run that is paid for, or takes carbon away, reserves nothing of either: no budget grows by it.
 func (k *Market) costsOf(all []monthCost, month *monthSpan, j *protocol.Job, gpus protocol.Milli, o *protocol.BidOption, off accounts.Amounts) []monthCost {
 	bid := protocol.Usage{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money, Finish: o.Finish}
 	tariff := j.TariffCost(max(o.Finish.Sub(o.Start), 0), o.Tariff)

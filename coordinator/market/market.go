@@ -228,7 +228,7 @@ func New(cfg Config, rule auction.ClearingRule) *Market {
 		counts:      counts,
 		writeQuotas: make(map[string]writeQuota),
 	}
-	k.services.LimitBy(k.quotaRoomOf)
+	k.services.LimitBy(k.roomForServices)
 	return k
 }
 

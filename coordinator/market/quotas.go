@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/gridbid/gridbid/coordinator/services"
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/protocol/quota"
@@ -84,41 +85,45 @@ func (k *Market) quotaUseOf(now protocol.Time, tree *quota.Tree, u *plannedUse, 
 	return q
 }
 
-// quotaRoomOf returns what the max of a tenant's quota, and of the groups above it, leaves to services beside those
-// that hold so many by tenant, and beside all jobs that are awarded; false if no quota limits it.
-func (k *Market) quotaRoomOf(tenant string, held map[string]protocol.Milli) (room protocol.Milli, limited bool) {
+// A serviceRoom is what the max of each quota leaves to services beside all jobs that are awarded.
+type serviceRoom struct{ used heldGPUs }
+
+// roomForServices returns what quotas leave to services now; nil if none is in force.
+func (k *Market) roomForServices() services.QuotaRoom {
 	tree := k.quotaTree()
 	if tree.IsEmpty() {
-		return 0, false
+		return nil
 	}
-	leaf, named := tree.LeafOf(tenant)
-	if !named {
-		return 0, true // as for a job: no quota names its tenant
-	}
-	used := make(map[string]protocol.Milli) // by quota
-	take := func(tenant string, gpus protocol.Milli) {
-		if leaf, ok := tree.LeafOf(tenant); ok {
-			for _, q := range tree.PathOf(leaf) {
-				used[q.Name] += gpus
-			}
-		}
-	}
+	r := serviceRoom{newHeldGPUs(tree)}
+	held := k.services.HeldGPUs()
 	for _, tenant := range slices.Sorted(maps.Keys(held)) {
-		take(tenant, held[tenant])
+		r.Take(tenant, held[tenant])
 	}
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		if l := k.lots[id]; l.state == awarded || l.state == accepted {
 			at := l.submitted.AtPlaces(l.places)
-			take(l.submitted.Tenant, at.TotalGPUMilli())
+			r.Take(l.submitted.Tenant, at.TotalGPUMilli())
 		}
 	}
-	for _, q := range tree.PathOf(leaf) {
-		if free := q.Max - used[q.Name]; q.Max != 0 && (!limited || free < room) {
+	return r
+}
+
+// RoomFor implements services.QuotaRoom. As for a job, a tenant that no quota names has none.
+func (r serviceRoom) RoomFor(tenant string) (room protocol.Milli, limited bool) {
+	leaf, named := r.used.tree.LeafOf(tenant)
+	if !named {
+		return 0, true
+	}
+	for _, q := range r.used.tree.PathOf(leaf) {
+		if free := q.Max - r.used.of[modelOfQuota{"", q.Name}]; q.Max != 0 && (!limited || free < room) {
 			room, limited = free, true
 		}
 	}
 	return room, limited
 }
+
+// Take implements services.QuotaRoom.
+func (r serviceRoom) Take(tenant string, gpus protocol.Milli) { r.used.addTenant(tenant, "", gpus) }
 
 // offersModel reports whether a site offers an option on a model, or with "" any option.
 func (a siteAnswer) offersModel(model string) bool {

@@ -22,23 +22,14 @@ type QuotaStatus struct {
 // be called between two steps.
 func (k *Market) QuotaStatuses(now protocol.Time) (all []QuotaStatus) {
 	tree, month := k.quotaTree(), protocol.MonthOf(now)
-	running, planned := make(map[modelOfQuota]protocol.Milli), make(map[modelOfQuota]protocol.Milli)
+	running, planned := newHeldGPUs(tree), newHeldGPUs(tree)
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		l := k.lots[id]
-		leaf, named := tree.LeafOf(l.submitted.Tenant)
-		if !named || l.state != awarded && l.state != accepted {
-			continue
-		}
-		to := running
-		if l.state == awarded || l.start > now {
-			to = planned
-		}
-		for _, q := range tree.PathOf(leaf) {
-			gpus := l.awardedJob().TotalGPUMilli()
-			to[modelOfQuota{"", q.Name}] += gpus
-			if l.option.Model != "" {
-				to[modelOfQuota{l.option.Model, q.Name}] += gpus
-			}
+		switch {
+		case l.state == accepted && l.start <= now:
+			running.addTenant(l.submitted.Tenant, l.option.Model, l.awardedJob().TotalGPUMilli())
+		case l.state == accepted || l.state == awarded:
+			planned.addTenant(l.submitted.Tenant, l.option.Model, l.awardedJob().TotalGPUMilli())
 		}
 	}
 	var budgets *budgetUse
@@ -49,7 +40,7 @@ func (k *Market) QuotaStatuses(now protocol.Time) (all []QuotaStatus) {
 		s := QuotaStatus{Quota: q, Month: month, Running: make(map[string]protocol.Milli), Planned: make(map[string]protocol.Milli)}
 		for _, model := range append([]string{""}, tree.Models()...) {
 			at := modelOfQuota{model, q.Name}
-			s.Running[model], s.Planned[model] = running[at], planned[at]
+			s.Running[model], s.Planned[model] = running.of[at], planned.of[at]
 		}
 		if q.Budget != 0 || q.CarbonBudget != 0 {
 			st := budgets.stateOf(&q, month)

@@ -19,27 +19,38 @@ type heldGPUs struct {
 
 type modelOfQuota struct{ model, quota string }
 
+func newHeldGPUs(tree *quota.Tree) heldGPUs {
+	return heldGPUs{tree, make(map[modelOfQuota]protocol.Milli)}
+}
+
+// addTenant adds GPUs of a model, or of any, to what the quota of a tenant holds, and each group above it. Those
+// of a tenant that no quota names count nowhere.
+func (h heldGPUs) addTenant(tenant, model string, gpus protocol.Milli) {
+	leaf, ok := h.tree.LeafOf(tenant)
+	if !ok {
+		return
+	}
+	for _, q := range h.tree.PathOf(leaf) {
+		h.of[modelOfQuota{"", q.Name}] += gpus
+		if model != "" {
+			h.of[modelOfQuota{model, q.Name}] += gpus
+		}
+	}
+}
+
 // heldNow returns what the runs of each quota hold, but for a lot. Who is being stopped holds it no more, and
 // for whom others are being stopped holds it already.
 func (k *Market) heldNow(now protocol.Time, but *lot) heldGPUs {
-	h := heldGPUs{k.quotaTree(), make(map[modelOfQuota]protocol.Milli)}
+	h := newHeldGPUs(k.quotaTree())
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		v := k.lots[id]
 		running := v.state == accepted && v.preempt == nil && v.start <= now || v.state == awarded && v.option.Start <= now
 		waits := v != but && (v.state == waiting || v.state == called) && v.preemptAfter > now
-		of, ok := h.tree.LeafOf(v.submitted.Tenant)
-		if !ok || !running && !waits {
-			continue
-		}
-		model, gpus := v.option.Model, v.awardedJob().TotalGPUMilli()
-		if waits {
-			model = v.roomOn
-		}
-		for _, q := range h.tree.PathOf(of) {
-			h.of[modelOfQuota{"", q.Name}] += gpus
-			if model != "" {
-				h.of[modelOfQuota{model, q.Name}] += gpus
-			}
+		switch {
+		case waits:
+			h.addTenant(v.submitted.Tenant, v.roomOn, v.awardedJob().TotalGPUMilli())
+		case running:
+			h.addTenant(v.submitted.Tenant, v.option.Model, v.awardedJob().TotalGPUMilli())
 		}
 	}
 	return h
@@ -52,10 +63,10 @@ func (h *heldGPUs) isWithin(path []protocol.Quota, model string, more protocol.M
 
 // isBeyond reports whether each of some quotas holds more than it is guaranteed of a model, also without what
 // others of its runs at a site free.
-func (h *heldGPUs) isBeyond(path []protocol.Quota, model string, freed map[modelOfQuota]protocol.Milli) bool {
+func (h *heldGPUs) isBeyond(path []protocol.Quota, model string, freed heldGPUs) bool {
 	return !slices.ContainsFunc(path, func(q protocol.Quota) bool {
 		at := modelOfQuota{model, q.Name}
-		return h.of[at]-freed[at] <= q.Min
+		return h.of[at]-freed.of[at] <= q.Min
 	})
 }
 
@@ -67,7 +78,7 @@ func (h *heldGPUs) isBeyond(path []protocol.Quota, model string, freed map[model
 // its own min of the model; or, as any GPU does, to who is within its min of all from who holds more than that.
 func (k *Market) withoutGuaranteed(now protocol.Time, l *lot, leaf string, all []claim) []claim {
 	held, gpus := k.heldNow(now, l), l.submitted.TotalGPUMilli()
-	freed := make(map[[2]string]map[modelOfQuota]protocol.Milli) // by site and model
+	freed := make(map[[2]string]heldGPUs) // by site and model
 	return slices.DeleteFunc(all, func(c claim) bool {
 		if c.why != protocol.QuotaReclaimed {
 			return false
@@ -75,8 +86,8 @@ func (k *Market) withoutGuaranteed(now protocol.Time, l *lot, leaf string, all [
 		of, _ := held.tree.LeafOf(c.lot.submitted.Tenant)
 		model := c.lot.option.Model
 		at := [2]string{c.lot.site, model}
-		if freed[at] == nil {
-			freed[at] = make(map[modelOfQuota]protocol.Milli)
+		if freed[at].tree == nil {
+			freed[at] = newHeldGPUs(held.tree)
 		}
 		mine, theirs := held.tree.PathsBelowCommon(leaf, of)
 		byAll := held.isWithin(mine, "", gpus) && held.isBeyond(theirs, "", freed[at])
@@ -87,11 +98,7 @@ func (k *Market) withoutGuaranteed(now protocol.Time, l *lot, leaf string, all [
 		if !byAll {
 			return true
 		}
-		for _, q := range theirs {
-			n := c.lot.awardedJob().TotalGPUMilli()
-			freed[at][modelOfQuota{"", q.Name}] += n
-			freed[at][modelOfQuota{model, q.Name}] += n
-		}
+		freed[at].addTenant(c.lot.submitted.Tenant, model, c.lot.awardedJob().TotalGPUMilli())
 		return false
 	})
 }

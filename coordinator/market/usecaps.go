@@ -46,7 +46,8 @@ type plannedUse struct {
 }
 
 // plannedUse returns what awarded runs are planned to take, as their bids said. Awards whose lease
-// expired less than leaseGrace ago count too: their Accept may still arrive, and then it stands. The round's bids say which of its jobs could run.
+// expired less than leaseGrace ago count too: their Accept may still arrive, and then it stands. The round's bids
+// say which of its jobs could run.
 func (k *Market) plannedUse(now protocol.Time, r *round, answers [][]siteAnswer) *plannedUse {
 	tree := k.quotaTree()
 	if tree.IsEmpty() && !slices.ContainsFunc(k.policy.Rules, func(r protocol.Rule) bool { return useLimit(r) != 0 }) {

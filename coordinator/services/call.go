@@ -13,6 +13,7 @@ type call struct {
 	services []*service
 	awaited  map[string]bool     // sites that have not answered
 	bids     map[string]*siteBid // by site
+	room     QuotaRoom           // once it is divided; nil: no quotas are in force
 }
 
 // A siteBid is a site's answer, and what it was told before and had not acknowledged when it answered.

@@ -18,6 +18,9 @@ const hysteresis = protocol.Milli(200)
 func (k *Services) closeCall(now protocol.Time, sites []Site) {
 	c := k.call
 	k.call = nil
+	if k.quotaRoom != nil {
+		c.room = k.quotaRoom()
+	}
 	all := slices.DeleteFunc(slices.Clone(c.services), func(s *service) bool { return k.all[s.spec.ID] != s || s.deleted })
 	for _, s := range all {
 		k.previewRebalance(now, s, c, sites)
@@ -112,7 +115,7 @@ func (k *Services) request(now protocol.Time, s *service, c *call, sites []Site)
 		Rebalance: s.rebalance, ExclusiveTiers: p.Division.Exclusive,
 		Move: division.Move{Horizon: p.MoveHorizon(), Hysteresis: hysteresis},
 	}
-	r.Wanted = k.withinQuota(s)
+	r.Wanted = c.withinQuota(s)
 	r.Min = min(r.Min, r.Wanted)
 	r.SpreadConstraints = spreadOf(p.Division)
 	barred := k.barredSites(s, sites)
@@ -195,8 +198,11 @@ func (k *Services) decide(now protocol.Time, s *service, d division.Division, ca
 	if cause == "" {
 		cause = protocol.RoomAppeared
 	}
-	before := s.target
+	before, placed := s.target, s.placed()
 	s.target, s.pending, s.lack = counts, d.Pending, lackOf(s, d)
+	if c.room != nil { // services that are divided next have so much less room
+		c.room.Take(s.spec.Tenant, protocol.Milli(s.placed()-placed)*s.spec.GPUMilli())
+	}
 	s.decision++
 	b := protocol.ServiceDivision{Service: s.spec.ID, Decision: s.decision, Wanted: s.spec.Wanted, Pending: d.Pending, Why: protocol.Reason{Code: cause}, Lack: s.lack}
 	if s.spec.Division.Rule == protocol.DivideByCost {
@@ -207,7 +213,7 @@ func (k *Services) decide(now protocol.Time, s *service, d division.Division, ca
 		b.Sites = append(b.Sites, protocol.SiteCount{Site: site, Count: counts[site], Before: before[site]})
 		if more := counts[site] - before[site]; more > 0 {
 			grows = true
-			if bid := c.bids[site]; bid != nil { // services that are divided next have so much less room
+			if bid := c.bids[site]; bid != nil { // and at the site, too
 				bid.addInFlight(s.spec, more)
 			}
 		} else if more < 0 {

@@ -8,12 +8,18 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A QuotaRoom returns how many thousandths of a GPU more the services of a tenant may hold, by its quota's max and
-// those of the groups above it, if services hold so many by tenant. It reports false if nothing limits it.
-type QuotaRoom func(tenant string, held map[string]protocol.Milli) (room protocol.Milli, limited bool)
+// A QuotaRoom is what quotas leave to services while those of one call are divided.
+type QuotaRoom interface {
+	// RoomFor returns how many thousandths of a GPU more the services of a tenant may hold, by its quota's max and
+	// those of the groups above it. It reports false if nothing limits it.
+	RoomFor(tenant string) (room protocol.Milli, limited bool)
+	// Take notes that services of a tenant hold so many more, or with a negative number less.
+	Take(tenant string, gpus protocol.Milli)
+}
 
-// LimitBy has services keep to quotas. Room is asked for with each decision, and may change between two.
-func (k *Services) LimitBy(room QuotaRoom) { k.quota = room }
+// LimitBy has services keep to quotas. Each call asks once, when it is divided, for what they leave beside all that
+// is held then; nil: no quota is in force.
+func (k *Services) LimitBy(room func() QuotaRoom) { k.quotaRoom = room }
 
 // HeldGPUs returns what the replicas of all services take by their newest decisions, in thousandths of a GPU, by
 // tenant.
@@ -35,13 +41,13 @@ func (s *service) placed() (n int) {
 
 // withinQuota returns how many of the wanted replicas the quotas of the tenant allow, and at least those that are
 // placed: none is stopped for a quota. What is beyond waits.
-func (k *Services) withinQuota(s *service) int {
+func (c *call) withinQuota(s *service) int {
 	wanted, each := s.spec.Wanted, s.spec.GPUMilli()
 	s.overQuota = 0
 	if each == 0 || wanted <= s.placed() {
 		return wanted
 	}
-	room, limited := k.roomOf(s)
+	room, limited := c.roomOf(s)
 	if most := s.placed() + int(max(room, 0)/each); limited && most < wanted {
 		s.overQuota = wanted - most
 		return most
@@ -50,11 +56,11 @@ func (k *Services) withinQuota(s *service) int {
 }
 
 // roomOf returns what the quotas of a service's tenant leave it; false if none limits it.
-func (k *Services) roomOf(s *service) (protocol.Milli, bool) {
-	if k.quota == nil {
+func (c *call) roomOf(s *service) (protocol.Milli, bool) {
+	if c.room == nil {
 		return 0, false
 	}
-	return k.quota(s.spec.Tenant, k.HeldGPUs())
+	return c.room.RoomFor(s.spec.Tenant)
 }
 
 // lackOfQuota says how many replicas wait for the tenant's quota.

@@ -67,7 +67,8 @@ type Services struct {
 	restored bool                     // events were restored, and no step was taken since
 	counts   map[string]int           // of what was refused, by reason
 	out      []Output                 // of the current step
-	quota    QuotaRoom                // nil: no quotas are kept
+
+	quotaRoom func() QuotaRoom // see LimitBy; nil: no quotas are kept
 }
 
 // A service is one service and what its sites were told.

@@ -338,10 +338,9 @@ func withoutRun(all []protocol.OrphanedRun, from protocol.Party, id protocol.Job
 	})
 }
 
-// keepForTrust keeps a settlement of a dropped job, or that it was not started, for its site's trust factor. Once enough later
-// ones exist, only the payments of the oldest are kept. It drops whole rings of
-// accounts.TrustWindow: trust fills its ring buffer from the beginning, so settlements must keep
-// their places in it.
+// keepForTrust keeps a settlement of a dropped job, or that it was not started, for its site's trust factor. Once
+// enough later ones exist, only the payments of the oldest are kept. It drops whole rings of accounts.TrustWindow:
+// trust fills its ring buffer from the beginning, so settlements must keep their places in it.
 func (s *Snapshot) keepForTrust(f numberedEvent, site string) {
 	all := append(s.trust[site], f)
 	if len(all) >= 2*accounts.TrustWindow {
