@@ -73,8 +73,8 @@ func gainsAreOf(rows []MisreportRow) error {
 	return nil
 }
 
-// Clarke's payment in a worked case: a site is paid what the jobs that it takes would cost elsewhere,
-// with the room that there is. (two jobs, A has room for both, B for one)
+// Clarke's payment in worked cases: a site is paid what the jobs that it takes would cost elsewhere, with the room
+// that there is.
 func TestCostWithoutASite(t *testing.T) {
 	at := protocol.Time(1_649_851_200_000)
 	option := func(money protocol.Microdollars) []protocol.BidOption {
@@ -86,21 +86,39 @@ func TestCostWithoutASite(t *testing.T) {
 	lot := func(id protocol.JobID, bids ...auction.SiteBids) auction.Lot {
 		return auction.Lot{Job: protocol.Job{ID: id, GPUs: 1, Share: 1000, Arrival: at, Run: time.Hour, Deadline: at.Add(2 * time.Hour)}, Bids: bids}
 	}
-	in := auction.Round{Number: 1, Now: at, Next: at.Add(10 * time.Minute), Full: true,
-		Sites: []auction.Site{{Name: "a", Capacity: room(2000), Trust: 1000}, {Name: "b", Capacity: room(1000), Trust: 1000}},
-		Lots: []auction.Lot{
-			lot("x", auction.SiteBids{Site: "a", Options: option(3_000)}, auction.SiteBids{Site: "b", Options: option(5_000)}),
-			lot("y", auction.SiteBids{Site: "a", Options: option(2_000)}),
-		}}
-	out := auction.New(auction.Config{}).Clear(in)
-	if out.Decisions[0].Site != "a" || out.Decisions[1].Site != "a" {
-		t.Fatalf("%+v; want both at a", out.Decisions)
+	round := func(sites []auction.Site, lots ...auction.Lot) auction.Round {
+		return auction.Round{Number: 1, Now: at, Next: at.Add(10 * time.Minute), Full: true, Sites: sites, Lots: lots}
 	}
-	// x would cost 2,000 more at b; y has no other place.
-	if got := costWithout(in, out, "a"); got != 2_000 {
-		t.Errorf("without a the round costs %d more; want 2,000", got)
+	site := func(name string, gpus protocol.Milli) auction.Site {
+		return auction.Site{Name: name, Capacity: room(gpus), Trust: 1000}
 	}
-	if got := costWithout(in, out, "b"); got != 0 {
-		t.Errorf("without b the round costs %d more; want nothing", got)
+	bid := func(site string, money protocol.Microdollars) auction.SiteBids {
+		return auction.SiteBids{Site: site, Options: option(money)}
+	}
+	for _, c := range []struct {
+		name string
+		in   auction.Round
+		won  []string
+		more map[string]protocol.Microdollars
+	}{
+		{"x would cost 2,000 more at b; y has no other place", round([]auction.Site{site("a", 2000), site("b", 1000)},
+			lot("x", bid("a", 3_000), bid("b", 5_000)), lot("y", bid("a", 2_000))), []string{"a", "a"}, map[string]protocol.Microdollars{"a": 2_000, "b": 0}},
+		// a is paid 2,000 and 4,000, b 5,000 and 5,000: for x to wait costs 10,000, and c stands for that.
+		{"R-V1", round([]auction.Site{site("a", 1000), site("b", 2000), site("c", 1000)},
+			lot("x", bid("a", 3_000), bid("b", 5_000), bid("c", 10_000)), lot("y", bid("a", 2_000), bid("b", 6_000), bid("c", 10_000))), []string{"b", "a"}, map[string]protocol.Microdollars{"a": 4_000, "b": 5_000}},
+		{"R-V2", round([]auction.Site{site("a", 1000), site("b", 1000), site("c", 1000)},
+			lot("x", bid("a", 3_000), bid("b", 5_000), bid("c", 6_000))), []string{"a"}, map[string]protocol.Microdollars{"a": 2_000}},
+	} {
+		out := auction.New(auction.Config{}).Clear(c.in)
+		for i, d := range out.Decisions {
+			if d.Site != c.won[i] {
+				t.Errorf("%s: job %d goes to %q; want %s", c.name, i, d.Site, c.won[i])
+			}
+		}
+		for site, want := range c.more {
+			if got := costWithout(c.in, out, site); got != want {
+				t.Errorf("%s: without %s the round costs %d more; want %d", c.name, site, got, want)
+			}
+		}
 	}
 }

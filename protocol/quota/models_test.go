@@ -78,4 +78,8 @@ func TestAsMuchAsFitsIsGuaranteed(t *testing.T) {
 			t.Errorf("of %d, %d: %q, want %q", c.all, c.a100, got, c.want)
 		}
 	}
+	thrice, _ := parse(t, "a 100 - 0 1 0 200; b 100 - 0 1 0 200; c 100 - 0 1 0 200")
+	if got := thrice.LacksCapacity(200, nil); got == "" {
+		t.Error("R-Q7: a federation of 200 guarantees three times 100")
+	}
 }

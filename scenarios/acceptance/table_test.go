@@ -11,21 +11,21 @@ import (
 )
 
 var (
-	gangRow  = regexp.MustCompile(`(?m)^\| (G-[A-Z]\d+) \| ([^|]+) \| ([^|]+) \|([^|]*)\|$`)
+	caseRow  = regexp.MustCompile(`(?m)^\| ([GR]-[A-Z]\d+|[XUQ]\d+) \| ([^|]+) \| ([^|]+) \|([^|]*)\|$`)
 	testOf   = regexp.MustCompile("`(Test\\w+)` of `([\\w/]+)`")
 	fileName = regexp.MustCompile("`([a-z][\\w-]+)`")
-	gangID   = regexp.MustCompile(`\bG-[TBEX]\d+\b`)
+	caseID   = regexp.MustCompile(`\bG-[TBEX]\d+\b|\bR-[PQBV]\d+\b|\b[XUQ]\d+\b`)
 )
 
-// The table of docs/acceptance.md has each case of gangs once; what it names exists and says which case it is,
-// and each file of a case is named.
-func TestTheTableOfGangCasesIsTrue(t *testing.T) {
+// The tables of docs/acceptance.md have each case of gangs, precedence, quotas and payment once; what they name exists
+// and says which case it is, and each file of a case is named.
+func TestTheTablesOfCasesAreTrue(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/acceptance.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	rows := make(map[string]string)
-	for _, row := range gangRow.FindAllStringSubmatch(string(doc), -1) {
+	for _, row := range caseRow.FindAllStringSubmatch(string(doc), -1) {
 		id, by, other := row[1], row[3], strings.TrimSpace(row[4])
 		if rows[id] != "" {
 			t.Errorf("%s has two rows", id)
@@ -40,8 +40,11 @@ func TestTheTableOfGangCasesIsTrue(t *testing.T) {
 		held := 0
 		for _, x := range testOf.FindAllStringSubmatch(by, -1) {
 			held++
-			if !hasTest(t, x[2], x[1]) {
+			switch text := fileOfTest(t, x[2], x[1]); {
+			case text == "":
 				t.Errorf("%s: there is no %s in %s", id, x[1], x[2])
+			case !strings.HasPrefix(id, "G-") && !slices.Contains(caseID.FindAllString(text, -1), id):
+				t.Errorf("%s: the file of %s in %s does not name it", id, x[1], x[2])
 			}
 		}
 		for _, x := range fileName.FindAllStringSubmatch(testOf.ReplaceAllString(by, ""), -1) {
@@ -54,9 +57,9 @@ func TestTheTableOfGangCasesIsTrue(t *testing.T) {
 			t.Errorf("%s: %q names no file and no test", id, by)
 		}
 	}
-	for letter, n := range map[string]int{"T": 14, "B": 8, "E": 8, "X": 9} {
+	for of, n := range map[string]int{"G-T": 14, "G-B": 8, "G-E": 8, "G-X": 9, "X": 6, "U": 2, "Q": 15, "R-P": 15, "R-Q": 21, "R-B": 8, "R-V": 2} {
 		for i := range n {
-			if id := fmt.Sprintf("G-%s%d", letter, i+1); rows[id] == "" {
+			if id := fmt.Sprint(of, i+1); rows[id] == "" {
 				t.Errorf("%s has no row", id)
 			}
 		}
@@ -83,18 +86,20 @@ func casesOf(t *testing.T, file string) []string {
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
 	top, _, _ := strings.Cut(line, ". ")
-	return gangID.FindAllString(top, -1)
+	return caseID.FindAllString(top, -1)
 }
 
-// hasTest reports whether a package has a test.
-func hasTest(t *testing.T, folder, name string) bool {
+// fileOfTest returns the file of a package that has a test; "" if none has.
+func fileOfTest(t *testing.T, folder, name string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("../..", folder, "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.ContainsFunc(files, func(f string) bool {
-		text, err := os.ReadFile(f)
-		return err == nil && strings.Contains(string(text), "func "+name+"(")
-	})
+	for _, f := range files {
+		if text, err := os.ReadFile(f); err == nil && strings.Contains(string(text), "func "+name+"(") {
+			return string(text)
+		}
+	}
+	return ""
 }
