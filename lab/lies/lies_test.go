@@ -9,13 +9,14 @@ import (
 	"github.com/gridbid/gridbid/verify"
 )
 
-// A lie is one thing that a hub does wrong, with who finds it and how. Nil hooks leave all as it is.
+// A lie is one thing that a hub does wrong, by the number and the name of its row in docs/proof.md. Nil hooks leave
+// all as it is.
 type lie struct {
 	number int
 	name   string
-	reader string
-	check  verify.Check
 	quotas bool // the world must have quotas
+
+	reorders bool // messages that came too late are heard
 
 	input    func(w *world, m protocol.Message) []protocol.Message                                      // what the hub takes in its place
 	market   func(w *world, m protocol.Message) protocol.Message                                        // what the market takes of what was logged
@@ -50,7 +51,7 @@ func (k *lyingMarket) Step(now protocol.Time, m protocol.Message) []protocol.Mes
 
 // RefuseDuplicate lets what a lying hub reordered through.
 func (k *lyingMarket) RefuseDuplicate(m protocol.Message) bool {
-	return (k.w.lie == nil || k.w.lie.check != verify.Order) && k.Market.RefuseDuplicate(m)
+	return (k.w.lie == nil || !k.w.lie.reorders) && k.Market.RefuseDuplicate(m)
 }
 
 func (k *lyingMarket) Tick(now protocol.Time) []protocol.Message { return k.alter(k.Market.Tick(now)) }

@@ -72,6 +72,7 @@ var tenants = []string{"chem", "vision"}
 // A world is a federation: its parties, the hub, and all that any of them has seen.
 type world struct {
 	t        testing.TB
+	seed     uint64
 	rand     *rand.Rand
 	now      protocol.Time
 	settings market.Config
@@ -95,7 +96,7 @@ type world struct {
 }
 
 func newWorld(t testing.TB, seed uint64, lied *lie) *world {
-	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 29)), now: noon, lie: lied,
+	w := &world{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 29)), now: noon, lie: lied,
 		settings: market.Config{Terms: protocol.Weights{Carbon: 100_000, WaitNow: 1_000_000, Late: 10_000_000}, Pay: accounts.PaymentRule{Margin: 100}},
 		sites:    make(map[string]*site), senders: make(map[protocol.Party]*protocol.Sender), held: make(map[protocol.Party][]protocol.Message)}
 	w.startHub()
@@ -311,13 +312,18 @@ func (w *world) readSite(name string) verify.Report {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return verify.CheckParty(verify.PartyInput{Party: who, Log: logVerifier, Keys: []string{partyKeys[who].Public}, Held: w.held[who], Shown: w.written(shown), Others: w.heldBut(name)})
+}
+
+// heldBut returns what the sites hold, but for one.
+func (w *world) heldBut(name string) map[string][]protocol.Message {
 	others := make(map[string][]protocol.Message)
 	for other := range w.sites {
 		if other != name {
 			others[other] = w.held[protocol.AgentParty(other)]
 		}
 	}
-	return verify.CheckParty(verify.PartyInput{Party: who, Log: logVerifier, Keys: []string{partyKeys[who].Public}, Held: w.held[who], Shown: w.written(shown), Others: others})
+	return others
 }
 
 // readTenant verifies as the submitter of all tenants.
@@ -326,7 +332,7 @@ func (w *world) readTenant() verify.Report {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return verify.CheckParty(verify.PartyInput{Party: protocol.Submitter, Log: logVerifier, Keys: []string{partyKeys[protocol.Submitter].Public}, Held: w.held[protocol.Submitter], Shown: w.written(shown)})
+	return verify.CheckParty(verify.PartyInput{Party: protocol.Submitter, Log: logVerifier, Keys: []string{partyKeys[protocol.Submitter].Public}, Held: w.held[protocol.Submitter], Shown: w.written(shown), Others: w.heldBut("")})
 }
 
 // readAuditor verifies as an auditor.
