@@ -112,7 +112,7 @@ Exit codes: 0 success; 1 the command failed; 2 a flag, file or scenario is wrong
 	root.PersistentFlags().BoolP("quiet", "q", false, "print no notes and no progress; warnings and errors stay")
 	root.AddCommand(newReplayCommand(), newWhyCommand(), newMessagesCommand(), newScenarioCommand(), newBoundCommand(), newPlacementCommand(), newBenchCommand(), newAskCommand(), newFederationCommand(), newChatCommand(), newPolicyCommand(), newPageCommand(), newMCPCommand(), newChartCommand(), newVersionCommand())
 	root.AddCommand(newUpCommand(), newSiteCommand(), newSubmitCommand(), newWaitCommand(), newJobsCommand(), newJobCommand(), newSitesCommand(), newAuctionsCommand(), newCancelCommand(), newLogsCommand(), newDrainCommand(), newTopCommand(), newConfigCommand(), newManCommand(), newBriefCommand())
-	root.AddCommand(newExportCommand(), newCompareCommand(), newEventsCommand(), newEnvCommand(), newImportCommand(), newStatementCommand(), newSavingsCommand(), newServicesCommand(), newLearnCommand(), newVerifyCommand(), newCredentialsCommand(), newWhoamiCommand(), newLoginCommand(), newLogoutCommand(), newQuotasCommand())
+	root.AddCommand(newExportCommand(), newCompareCommand(), newEventsCommand(), newEnvCommand(), newImportCommand(), newStatementCommand(), newSavingsCommand(), newServicesCommand(), newLearnCommand(), newShadowCommand(), newVerifyCommand(), newCredentialsCommand(), newWhoamiCommand(), newLoginCommand(), newLogoutCommand(), newQuotasCommand())
 	// cobra checks required flags after this hook, with an error that would exit with 1.
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if err := applyContext(cmd); err != nil {

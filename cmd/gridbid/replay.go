@@ -409,7 +409,7 @@ func clearRun(dir string) error {
 func filesOfRun(dir string) []string {
 	files := []string{filepath.Join(dir, "totals.json"), filepath.Join(dir, metaFile), filepath.Join(dir, notesFile)}
 	for _, policy := range scenarios.AllPolicyNames() {
-		files = append(files, ledgerFile(dir, policy))
+		files = append(files, ledgerFile(dir, policy), shadowBeside(ledgerFile(dir, policy)))
 	}
 	// Of outside policies a name says nothing, so that all of them count.
 	outside, _ := filepath.Glob(ledgerFile(globEscaper.Replace(dir), scenarios.PolicyOutside+":*")) // the pattern is valid

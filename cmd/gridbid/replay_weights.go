@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/internal/net"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/learned"
 )
@@ -36,22 +37,31 @@ func (w *learnedWeights) readWeightsFor(policies []string) error {
 		}
 		return nil
 	}
-	text, name := learned.ShippedBytes(), "weights in the program"
-	if w.file != "" {
-		var err error
-		if text, err = readWeights(w.file); err != nil {
-			return usageError{fmt.Errorf("--weights: %w", err)}
-		}
-		name = w.file
-	}
-	f, err := learned.ParseWeights(text)
-	if err != nil {
+	f, name, err := weightsOf(w.file)
+	switch {
+	case errors.As(err, new(usageError)):
+		return err
+	case err != nil:
 		w.warning = fmt.Sprintf("greensched: %s are refused, and the auction decides in its row: %s", name, legibleError(err))
 		w.rule = func() auction.ClearingRule { return auction.New(auction.Config{}) }
 		return nil
 	}
 	w.rule = func() auction.ClearingRule { return learned.New(f) }
 	return nil
+}
+
+// weightsOf returns the weights of a file; of "", those in the program. The name is theirs, for messages.
+// That the file cannot be read is a usageError; any other error says why the weights are refused.
+func weightsOf(file string) (f net.File, name string, err error) {
+	text, name := learned.ShippedBytes(), "weights in the program"
+	if file != "" {
+		if text, err = readWeights(file); err != nil {
+			return f, file, usageError{fmt.Errorf("--weights: %w", err)}
+		}
+		name = file
+	}
+	f, err = learned.ParseWeights(text)
+	return f, name, err
 }
 
 // warnings returns the warnings of a replay with what is to be said of its weights.

@@ -19,12 +19,15 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
+// replayedMarket is the configuration of a replay's market that its ledger does not say.
+var replayedMarket = market.Config{Pay: accounts.PaymentRule{Margin: 100}}
+
 // whatIfReplay returns what what-if questions about a whole run need to replay it: the
 // scenario that the ledger's header names, its policy and its advice. Why holds the reason
 // if the run cannot be replayed: it was live, it used files that only flags named, or the
 // scenario has changed since.
 func whatIfReplay(ctx context.Context, from recordSource, stderr io.Writer) query.ReplaySetup {
-	st := query.ReplaySetup{Market: market.Config{Pay: accounts.PaymentRule{Margin: 100}}}
+	st := query.ReplaySetup{Market: replayedMarket}
 	var answers *advisor.RecordedAnswers
 	if from.isLive() {
 		st.Unavailable = "a live federation is no replay of a scenario"

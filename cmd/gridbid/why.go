@@ -15,6 +15,7 @@ import (
 	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/record"
+	"github.com/gridbid/gridbid/explain/shadow"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/internal/nearest"
 	"github.com/gridbid/gridbid/internal/printer"
@@ -32,6 +33,7 @@ type whyAnswer struct {
 	State  history.State          `json:"state"`
 	Text   string                 `json:"text"`
 	Facts  []narrate.DecisionFact `json:"facts"`
+	Shadow *shadowAnswer          `json:"shadow,omitempty"` // what a policy in shadow chose for the job
 }
 
 // newWhyCommand is `gridbid why`: it explains one decision from the ledger.
@@ -40,6 +42,7 @@ func newWhyCommand() *cobra.Command {
 	var n narratorFlags
 	var o outputFlags
 	var records bool
+	var choices string
 	cmd := &cobra.Command{
 		Use:   "why JOB | D-14 | SERVICE",
 		Short: "explain why a job ran where and when it did, or replicas of a service are where they are",
@@ -48,7 +51,8 @@ hour, what every site offered, term by term, or why it made no offer, and what w
 measured in the end. The command reads the ledger and repeats no decision.
 
 The id of a decision, such as D-14, explains the job of that decision; that of a service
-says how many of its replicas are where and why, and what is pending. With --record
+says how many of its replicas are where and why, and what is pending. What the learned
+policy would have done, in shadow, follows if "gridbid shadow" has run. With --record
 the decision records are printed as JSON: docs/decision-record.md. With --narrator a
 language model summarizes the decision from the recorded facts: docs/models.md.`,
 		Example: `  gridbid why job-0042
@@ -75,7 +79,7 @@ language model summarizes the decision from the recorded facts: docs/models.md.`
 				}
 				return nil
 			}
-			if err := explainJob(cmd, &o, protocol.JobID(args[0]), from); err != nil {
+			if err := explainJob(cmd, &o, protocol.JobID(args[0]), from, choices); err != nil {
 				return fmt.Errorf("why: %w", err)
 			}
 			return nil
@@ -84,13 +88,15 @@ language model summarizes the decision from the recorded facts: docs/models.md.`
 	f.registerFlags(cmd, "`FOLDER` of the run, written by gridbid replay")
 	o.registerOutput(cmd)
 	n.registerFlags(cmd)
+	cmd.Flags().StringVar(&choices, "shadow", "", "`FILE` of choices that gridbid shadow wrote (default: that beside the ledger, if there is one)")
 	cmd.Flags().BoolVar(&records, "record", false, "print the record of the decision, or of all decisions on the job, as JSON")
 	return cmd
 }
 
 // explainJob prints the explanation of the job with an id, or of the job of the decision
-// with that id. An id can be reused after a job ended: the decision selects the instance.
-func explainJob(cmd *cobra.Command, o *outputFlags, id protocol.JobID, from recordSource) error {
+// with that id. An id can be reused after a job ended: the decision selects the instance. choices
+// names the choices of a policy in shadow; "" those beside the ledger.
+func explainJob(cmd *cobra.Command, o *outputFlags, id protocol.JobID, from recordSource, choices string) error {
 	book := history.New(history.Config{})
 	if err := from.readMessages(nil, cmd.ErrOrStderr(), func(m protocol.Message) error {
 		book.AddMessage(m)
@@ -120,10 +126,17 @@ func explainJob(cmd *cobra.Command, o *outputFlags, id protocol.JobID, from reco
 	if err := narrate.WriteDecision(&text, r); err != nil {
 		return err
 	}
+	chosen, err := shadowChoiceOf(choices, from, &r.Job)
+	if err != nil {
+		return err
+	}
+	if chosen != nil {
+		text.WriteString("\n" + shadow.Describe(chosen.Policy, chosen.Choice) + "\n")
+	}
 	type fact = narrate.DecisionFact
 	facts := narrate.DecisionFacts(r)
 	return o.printView(cmd, printer.Listing[fact]{
-		Rows: facts, Data: whyAnswer{1, id, from.path, book.JobStateNow(&r, cmp.Or(from.at, book.Coverage().Last)).State, text.String(), facts}, Text: func(out io.Writer) { _, _ = text.WriteTo(out) },
+		Rows: facts, Data: whyAnswer{1, id, from.path, book.JobStateNow(&r, cmp.Or(from.at, book.Coverage().Last)).State, text.String(), facts, chosen}, Text: func(out io.Writer) { _, _ = text.WriteTo(out) },
 		Columns: []printer.Column[fact]{
 			{Head: "ID", Value: func(f fact) any { return f.ID }},
 			{Head: "SUBJECT", Value: func(f fact) any { return f.Subject }},

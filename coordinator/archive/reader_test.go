@@ -2,11 +2,42 @@ package archive
 
 import (
 	"bytes"
+	"context"
 	"testing"
 	"time"
 
 	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/protocol"
 )
+
+// A reader of the record that stands still, whatever it does meanwhile, holds up no recording, and so no
+// round.
+func TestARecorderDoesNotWaitForAReaderThatStandsStill(t *testing.T) {
+	day := timelinetest.GenerateDay(4, 10*time.Minute)
+	n := open(t, "", new(bytes.Buffer))
+	defer n.Close()
+	reads, goOn := make(chan struct{}), make(chan struct{})
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		ended <- n.Read(ctx, 0, func(protocol.Message) error {
+			select {
+			case reads <- struct{}{}:
+			default:
+			}
+			<-goOn
+			return nil
+		})
+	}()
+	n.RecordSent(day[:1], nil)
+	<-reads
+	for _, m := range day[1:] {
+		n.RecordSent([]protocol.Message{m}, nil) // would never return
+	}
+	close(goOn)
+	cancel()
+	<-ended
+}
 
 // A page that stands still takes nothing more, and nothing is kept for it.
 func TestNothingIsKeptForAReaderThatIsGone(t *testing.T) {

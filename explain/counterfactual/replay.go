@@ -45,6 +45,7 @@ type RoundReplay struct {
 	index  map[uint64]int // by round number
 	fresh  bool           // whether the rule has cleared nothing yet
 	fault  string         // why later rounds cannot be cleared
+	taken  int            // rounds that TakeRounds has returned or passed over
 }
 
 // clearedRound is one recorded round: its inputs and its outcome.

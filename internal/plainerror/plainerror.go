@@ -18,7 +18,7 @@ var names = strings.Fields(`
 	eventlog export faults faultyserver federation fgd forecast gpuaccounting import jobfile kube
 	kubetest leader learn learned llm loop mcp messages natsbus natsfloor net node notary nvml packing
 	page placement plane planning podenergy policy ports power printer promenergy proof propagation
-	protocol queue quotas report rights rotate savings scenarios seat serviceday servicefile services serving signals
+	protocol queue quotas report rights rotate savings scenarios seat serviceday servicefile services serving shadow signals
 	snapshot spec statement submit telemetry timeline trace up verify wal why
 `)
 

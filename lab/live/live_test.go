@@ -343,6 +343,7 @@ func TestALiveFederationAnswersForItself(t *testing.T) {
 		}
 		if enough && disorder || speed < 10 {
 			t.Run("every round is reproduced", func(t *testing.T) { everyRound(t, sides, disorder) })
+			t.Run("a policy decides in shadow", func(t *testing.T) { shadowed(t, sides) })
 			t.Run("questions are answered as in a replay", func(t *testing.T) { questions(t, s, sides, homes) })
 			return
 		}

@@ -92,10 +92,20 @@ const Name = "greensched"
 
 // New returns the rule greensched: of a job's allowed actions it takes the one that the net holds
 // worth most, and the cheaper one of equals.
-func New(f net.File) *Rule {
-	c := chooser{net: f.Net, acts: f.NewActivation(), note: fmt.Sprintf("%s %.4s", Name, f.SHA256)}
-	return NewRule(func(q *Question) (int, string) { return c.choose(&q.Observation), c.note }, false)
+func New(f net.File) *Rule { return newNetRule(f, false) }
+
+// NewShadow returns greensched for DecideInShadow: it is asked about each called job, also about one
+// for which the rule in force planned a later start.
+func NewShadow(f net.File) *Rule { return newNetRule(f, true) }
+
+// newNetRule returns a rule that a net answers; see NewRule.
+func newNetRule(f net.File, replan bool) *Rule {
+	c := chooser{net: f.Net, acts: f.NewActivation(), note: TitleOf(f)}
+	return NewRule(func(q *Question) (int, string) { return c.choose(&q.Observation), c.note }, replan)
 }
+
+// TitleOf returns the name of the policy with the first digits of the hash of its weights.
+func TitleOf(f net.File) string { return fmt.Sprintf("%s %.4s", Name, f.SHA256) }
 
 // A chooser answers by a net.
 type chooser struct {

@@ -88,13 +88,31 @@ type arrival struct {
 func (b *Rule) ShadowPrices() []protocol.ShadowPrice { return nil }
 
 // Clear implements auction.ClearingRule.
-func (b *Rule) Clear(r auction.Round) (out auction.Outcome) {
+func (b *Rule) Clear(r auction.Round) auction.Outcome {
+	return auction.Outcome{Decisions: b.decideRound(r, nil)}
+}
+
+// DecideInShadow returns what the rule would decide in a round that another rule, the one in force,
+// decided as inForce says, lot by lot. What the rule keeps between rounds is what came of the other's
+// decisions, so each choice is one in the situation that there was.
+func (b *Rule) DecideInShadow(r auction.Round, inForce []auction.Decision) []auction.Decision {
+	return b.decideRound(r, inForce)
+}
+
+// decideRound decides the lots of a round in their order, and keeps its own decisions or, where there
+// are such, those in force.
+func (b *Rule) decideRound(r auction.Round, inForce []auction.Decision) (out []auction.Decision) {
 	r.Planning = r.Planning.OrDefault()
 	b.beginRound(&r)
 	for i := range r.Lots {
+		job := &r.Lots[i].Job
 		d := b.decideLot(&r, &r.Lots[i])
-		b.noteDecision(&r.Lots[i].Job, d)
-		out.Decisions = append(out.Decisions, d)
+		out = append(out, d)
+		if inForce != nil {
+			d = inForce[i]
+			b.keepPlan(job, d)
+		}
+		b.noteDecision(job, d)
 	}
 	return out
 }
@@ -232,6 +250,14 @@ func (b *Rule) giveUpPlan(id protocol.JobID, p plannedJob) {
 	delete(b.plan, id)
 	if q := b.room.poolOf(p.site, p.option.Model); q != nil {
 		q.add(q.planned, p.option.Start, p.option.Finish, -p.gpus)
+	}
+}
+
+// keepPlan keeps the place that a decision in force plans for a job, if it plans one.
+func (b *Rule) keepPlan(j *protocol.Job, d auction.Decision) {
+	delete(b.plan, j.ID)
+	if d.Verdict == auction.Defer && d.Site != "" {
+		b.plan[j.ID] = plannedJob{site: d.Site, option: d.Option, gpus: j.TotalGPUMilli()}
 	}
 }
 
