@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/agents/fgd"
@@ -32,6 +33,20 @@ func (n *node) wakeTime(now protocol.Time) time.Duration {
 		return n.Host.WakeTime
 	}
 	return max(n.wakesAt.Sub(now), 0)
+}
+
+// wakeTimeAt is wakeTime for a run that starts at an instant, after the runs and reservations before it.
+func (n *node) wakeTimeAt(now, t protocol.Time) time.Duration {
+	if t <= now {
+		return n.wakeTime(now)
+	}
+	if n.wakesAt > t {
+		return n.wakesAt.Sub(t)
+	}
+	if n.awakeUntil(now) >= t || slices.ContainsFunc(n.reservations, func(k reservation) bool { return k.from < t && k.until.Add(n.Host.Linger) >= t }) {
+		return 0
+	}
+	return n.Host.WakeTime
 }
 
 // addedAwakeTime returns for how long a run between two instants would keep n awake, its linger

@@ -238,7 +238,7 @@ func (f *Fleet) reservedNodes(id protocol.JobID) (nodes fgd.NodeSet) {
 // and with asleep on nodes that sleep.
 func (f *Fleet) setLimits(now protocol.Time, j *protocol.Job, run time.Duration, counts reservationFilter, own fgd.NodeSet, aside, asleep bool) (limits []fgd.NodeLimit) {
 	if f.starting != j.ID {
-		run += f.longestWake(now) // a gang starts when the last of its nodes is awake
+		run += f.longestWake(now, now) // a gang starts when the last of its nodes is awake
 	}
 	for i := range f.nodes {
 		n := &f.nodes[i]
@@ -256,11 +256,11 @@ func (f *Fleet) setLimits(now protocol.Time, j *protocol.Job, run time.Duration,
 	return limits
 }
 
-// longestWake returns how long the slowest node takes to wake.
-func (f *Fleet) longestWake(now protocol.Time) (wake time.Duration) {
+// longestWake returns how long the slowest node takes to wake for a gang that starts at t.
+func (f *Fleet) longestWake(now, t protocol.Time) (wake time.Duration) {
 	for i := range f.nodes {
 		if n := &f.nodes[i]; !n.removed {
-			wake = max(wake, n.wakeTime(now))
+			wake = max(wake, n.wakeTimeAt(now, t))
 		}
 	}
 	return wake

@@ -179,7 +179,7 @@ func drawGang(t *rapid.T, i int, now protocol.Time) protocol.Job {
 }
 
 // checkNothingIsSoldTwice checks the fleet against its own list of runs, and that what is reserved has
-// room beside all else.
+// room beside all else; a gang's also if a run lasts into it by no more than gangGrace.
 func checkNothingIsSoldTwice(t *rapid.T, f *Fleet, now protocol.Time) {
 	pods := make(map[protocol.JobID]int)
 	for i := range f.nodes {
@@ -202,7 +202,7 @@ func checkNothingIsSoldTwice(t *rapid.T, f *Fleet, now protocol.Time) {
 			t.Fatalf("%s gives %d of %d thousandths of a core", n.Name, cpu, n.CPU)
 		}
 		for _, k := range n.reservations {
-			if k.from > now.Add(time.Second) && !f.hasRoomThroughout(now, i, &k.job, k.from, k.until.Sub(k.from), nil) {
+			if k.from > now.Add(time.Second) && !f.staysFeasible(now, i, &k) {
 				t.Fatalf("there is no room on %s for what is kept for %s", n.Name, k.job.ID)
 			}
 		}

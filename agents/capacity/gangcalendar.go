@@ -209,7 +209,7 @@ func (f *Fleet) candidateStarts(now protocol.Time, o *setOpenings, from, late, u
 			}
 		}
 		for x := range n.reservations {
-			add(n.reservations[x].until)
+			add(n.reservations[x].until.Add(n.reservations[x].wake))
 		}
 	}
 	if until > from {
@@ -240,9 +240,7 @@ func (f *Fleet) packAt(now protocol.Time, j *protocol.Job, model string, t proto
 	}
 	f.headroomNodes()
 	own, closed := f.reservedNodes(j.ID), canWait(*j) && t < LatestStart(*j, run)
-	if t <= now {
-		run += f.longestWake(now)
-	}
+	run += f.longestWake(now, t)
 	type candidate struct {
 		node  int
 		ready protocol.Time
@@ -251,7 +249,7 @@ func (f *Fleet) packAt(now protocol.Time, j *protocol.Job, model string, t proto
 	var all []candidate
 	for i := range f.nodes {
 		n := &f.nodes[i]
-		if n.removed || n.unschedulable || closed && n.isHeadroom && !own.Has(i) {
+		if n.removed || n.unschedulable || closed && n.isHeadroom && !own.Has(i) || n.mayBeLate(t, j.ID) {
 			continue
 		}
 		x := candidate{node: i, ready: now}
@@ -300,6 +298,13 @@ func (f *Fleet) packAt(now protocol.Time, j *protocol.Job, model string, t proto
 	return parts, most, ok
 }
 
+// mayBeLate reports whether a job of one pod that is to have ended by t may still run, as it woke n.
+func (n *node) mayBeLate(t protocol.Time, but protocol.JobID) bool {
+	return slices.ContainsFunc(n.reservations, func(k reservation) bool {
+		return k.job.ID != but && k.until <= t && t < k.until.Add(k.wake)
+	})
+}
+
 // isTooFull reports whether node i has too few GPUs free for a pod of a component at t, by what is free now: no
 // run there ends by then. It spares a look at the node's calendar.
 func (f *Fleet) isTooFull(now protocol.Time, i int, c *protocol.Component, t protocol.Time) bool {
@@ -340,8 +345,12 @@ func (f *Fleet) reserveSet(now protocol.Time, j *protocol.Job, model string, at 
 	}
 	f.setsOn[j.ID], f.reservedOn[j.ID] = nodes, nodes[0]
 	f.holes[j.ID] = &holeUse{held: f.holeOf(now, j, parts, from).GPUHours}
+	wake := time.Duration(0)
 	for _, i := range nodes {
-		f.insertReservation(i, reservation{job: held[i], from: from, until: from.Add(run)})
+		wake = max(wake, f.nodes[i].wakeTimeAt(now, from)) // the gang starts when the last of its nodes is awake
+	}
+	for _, i := range nodes {
+		f.insertReservation(i, reservation{job: held[i], from: from, until: from.Add(run + wake)})
 	}
 	for _, i := range nodes {
 		f.dropInfeasible(now, i, j.ID)

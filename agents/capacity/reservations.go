@@ -14,7 +14,8 @@ import (
 type reservation struct {
 	job   protocol.Job
 	from  protocol.Time
-	until protocol.Time // planned end of the job
+	until protocol.Time // planned end of the job; of a gang with the time in which its nodes wake
+	wake  time.Duration // how much later a job of one pod ends if it has to wake its node: gangs wait for that
 }
 
 // EarliestStart returns the first time, at or after at, at which a job finds capacity to run for
@@ -257,7 +258,7 @@ func (f *Fleet) ReserveNode(now protocol.Time, j protocol.Job, model string, at 
 	if best < 0 {
 		return 0, false
 	}
-	f.insertReservation(best, reservation{job: j, from: from, until: from.Add(run)})
+	f.insertReservation(best, reservation{job: j, from: from, until: from.Add(run), wake: f.nodes[best].wakeTimeAt(now, from)})
 	f.reservedOn[j.ID] = best
 	f.dropInfeasible(now, best, j.ID)
 	return from, true
@@ -400,7 +401,7 @@ func (f *Fleet) dropInfeasible(now protocol.Time, i int, but protocol.JobID) {
 		worst := -1
 		for at := range n.reservations {
 			k := &n.reservations[at]
-			if k.job.ID == but || f.hasRoomThroughout(k.beforeItBegins(now), i, &k.job, k.from, k.until.Sub(k.from), nil) {
+			if k.job.ID == but || f.staysFeasible(now, i, k) {
 				continue
 			}
 			if worst < 0 || k.startDeadline(now) > n.reservations[worst].startDeadline(now) {
@@ -412,6 +413,21 @@ func (f *Fleet) dropInfeasible(now protocol.Time, i int, but protocol.JobID) {
 		}
 		f.displace(n.reservations[worst].job.ID)
 	}
+}
+
+// gangGrace is how far a run may last into the reservation of a gang: the default of Planning.MaxStartDelay, after
+// which the agent gives the gang back.
+const gangGrace = 15 * time.Minute
+
+// staysFeasible reports whether a reservation on node i keeps its place. That of a gang does though a run that
+// starts late, or has to wake a node, lasts into it: the gang starts late by that. Were it dropped, jobs that were
+// promised their start after it would take its nodes before it could be put back.
+func (f *Fleet) staysFeasible(now protocol.Time, i int, k *reservation) bool {
+	if f.setsOn[k.job.ID] != nil {
+		f.overrun = gangGrace
+		defer func() { f.overrun = 0 }()
+	}
+	return f.hasRoomThroughout(k.beforeItBegins(now), i, &k.job, k.from, k.until.Sub(k.from), nil)
 }
 
 // beforeItBegins returns now, or the last instant at which no run that is to end by the beginning of k is expected

@@ -51,6 +51,8 @@ type FaultPlan struct {
 	Cancel            int           // rate of cancelled jobs
 	Gangs             int           // rate of jobs of several pods
 	Divided           int           // rate of jobs in parts, which may go to different sites
+	Nodes             int           // of each site; 0: as drawn
+	Sleep             bool          // nodes sleep when they are empty for ten minutes, and take 200 s to wake
 	Preempting        int           // rate of jobs of a class that may preempt; others run for long then
 	Quotas            bool          // of a plan with preemption: one tenant is guaranteed GPUs
 	MostGPUsForOthers int           // GPUs that a site lends to jobs that are not of its own tenant; 0: all

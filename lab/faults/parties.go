@@ -172,9 +172,16 @@ func (p *faultRun) addSite(site string, size int) error {
 	if p.plan.Services > 0 {
 		size, gpus = 2, 4
 	}
+	if p.plan.Nodes > 0 {
+		size = p.plan.Nodes
+	}
+	host := power.DefaultHost(gpus)
+	if p.plan.Sleep {
+		host = power.SleepingHost(gpus)
+	}
 	for i := range size {
 		nodes = append(nodes, capacity.Node{
-			Node: fgd.Node{Name: fmt.Sprintf("%s-%d", site, i+1), CPU: int64(4000 * gpus), Memory: 64 << 10, GPUs: gpus, Model: "V100"}, Host: power.DefaultHost(gpus),
+			Node: fgd.Node{Name: fmt.Sprintf("%s-%d", site, i+1), CPU: int64(4000 * gpus), Memory: 64 << 10, GPUs: gpus, Model: "V100"}, Host: host,
 			Topology: []protocol.Label{{Key: zoneLevel, Value: fmt.Sprintf("z%d", i/2)}, {Key: rackLevel, Value: fmt.Sprintf("r%d", i%2)}},
 		})
 	}
