@@ -3,6 +3,7 @@ package verify
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"golang.org/x/mod/sumdb/note"
 
@@ -87,13 +88,45 @@ func provedBy(links []protocol.LogLink, was, is proof.Head) bool {
 	})
 }
 
-// checkCosigned compares a head that another site cosigned with the one of that size that the reader was shown.
-func (r *partyReader) checkCosigned(site string, h proof.Head) {
-	r.Heads++
-	switch own, ok := r.heads[h.Size]; {
-	case ok && own != h:
-		r.add(SplitView, NoIndex, "%s: two logs of %d entries have different roots: keep both heads, they prove it", nameReaders(seenHead{}, seenHead{by: site}), h.Size)
-	case !ok:
-		r.note("site %s cosigned a head of %d entries, and you hold none of that size: verify again when you do, or compare its ledger (--other)", site, h.Size)
+// checkCosigned compares the heads that other sites cosigned with the reader's. Root returns the root that the log of
+// the reader has at a size; false if it does not know.
+func (r *Report) checkCosigned(cosigned map[string]proof.Head, root func(size uint64) (proof.Head, bool)) (agree map[string]uint64) {
+	agree = make(map[string]uint64)
+	for _, site := range sortedKeys(cosigned) {
+		h := cosigned[site]
+		r.Heads++
+		switch own, known := root(h.Size); {
+		case known && own != h:
+			r.add(SplitView, NoIndex, "%s: two logs of %d entries have different roots: keep both heads, they prove it", nameReaders(seenHead{}, seenHead{by: site}), h.Size)
+		case known:
+			agree[site] = h.Size
+		default:
+			r.note("site %s cosigned a head of %d entries, and you hold none of that size: verify again when you do, or compare its ledger (--other)", site, h.Size)
+		}
 	}
+	return agree
+}
+
+// checkMajority finds the newest head on which more than half of some sites agree. Who cosigned a head agrees on all
+// that it goes on from; agree has the sizes by site.
+func (r *Report) checkMajority(sites []string, agree map[string]uint64) {
+	if len(sites) == 0 {
+		return
+	}
+	r.Agreed = &Agreed{}
+	var sizes []uint64
+	for _, site := range slices.Sorted(slices.Values(sites)) {
+		if size, ok := agree[site]; ok {
+			sizes, r.Agreed.By = append(sizes, size), append(r.Agreed.By, site)
+		} else {
+			r.Agreed.Missing = append(r.Agreed.Missing, site)
+		}
+	}
+	slices.SortFunc(sizes, func(x, y uint64) int { return cmp.Compare(y, x) })
+	if most := len(sites) / 2; len(sizes) > most {
+		r.Agreed.Size = sizes[most]
+		return
+	}
+	r.add(Majority, NoIndex, "of %d sites %d cosigned a head that you hold, which is no majority; missing: %s. Ask them for the head that they cosigned, by a way that is not the hub's",
+		len(sites), len(sizes), strings.Join(r.Agreed.Missing, ", "))
 }

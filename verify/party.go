@@ -19,8 +19,15 @@ type PartyInput struct {
 	// Shown is what the coordinator shows: Openings, the messages that they name, and heads.
 	Shown  []protocol.Message
 	Others map[string][]protocol.Message // what other sites hold, by site; of it only the heads are read
-	// Cosigned are heads that other sites cosigned, by site.
-	Cosigned map[string]proof.Head
+	Witnesses
+}
+
+// Witnesses are the sites whose cosigned heads a reader compares with its own.
+type Witnesses struct {
+	Cosigned map[string]proof.Head // heads that other sites cosigned, by site
+	// Majority are the sites of which more than half must have cosigned a head that the reader holds, itself included
+	// if it is one; nil: that is not asked.
+	Majority []string
 }
 
 // A shownEntry is an entry of the log that is proved to be there.
@@ -89,9 +96,11 @@ func (r *partyReader) readHeads(openings []protocol.Openings) {
 		others, links = append(others, more...), append(links, moreLinks...)
 	}
 	r.checkHeads(heads, others, links)
-	for _, site := range sortedKeys(r.Cosigned) {
-		r.checkCosigned(site, r.Cosigned[site])
+	agree := r.checkCosigned(r.Cosigned, func(size uint64) (proof.Head, bool) { h, ok := r.heads[size]; return h, ok })
+	if site := r.siteName(); site != "" && len(r.heads) > 0 {
+		agree[site] = slices.Max(sortedKeys(r.heads))
 	}
+	r.checkMajority(r.Majority, agree)
 	if len(r.heads) == 0 {
 		r.note("there is no head of the log: what the coordinator shows is compared with nothing")
 	}

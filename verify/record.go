@@ -17,6 +17,7 @@ type RecordInput struct {
 	Keys   map[protocol.Party][]string // public keys of parties that must sign; nil: none is known
 	// Others are what sites hold, by site; of it only the heads are read.
 	Others map[string][]protocol.Message
+	Witnesses
 }
 
 // CheckRecord verifies a whole record as an auditor.
@@ -150,6 +151,10 @@ func (a *auditor) checkRecordHeads() {
 		others, links = append(others, more...), append(links, moreLinks...)
 	}
 	a.checkHeads(heads, others, links)
+	a.checkMajority(a.Majority, a.checkCosigned(a.Cosigned, func(size uint64) (proof.Head, bool) {
+		root, err := a.tree.Root(size)
+		return proof.Head{Size: size, Root: root}, err == nil && size > a.first
+	}))
 }
 
 // checkSignatures checks the signature of all that binds a party with keys, and counts the rest.

@@ -18,6 +18,7 @@ const (
 	Delivered   Check = "told"        // what I was told is what the log says
 	Consistency Check = "consistency" // a log is the beginning of each later one
 	SplitView   Check = "split-view"  // all sites were shown one log
+	Majority    Check = "majority"    // more than half of the sites cosigned a head that I hold
 	HeadCheck   Check = "head"        // a head is signed, and is that of the entries
 	Awarded     Check = "award"       // an award is one of my bids
 	Trusted     Check = "trust"       // the trust factor follows from my settlements
@@ -63,6 +64,14 @@ type Report struct {
 	Heads    int       `json:"heads"`    // heads that were checked
 	Receipts int       `json:"receipts"` // receipts that were checked
 	Rounds   int       `json:"rounds"`   // the last round that was run again
+	Agreed   *Agreed   `json:"agreed,omitempty"`
+}
+
+// An Agreed says up to where more than half of the sites agree on the log, by the heads that they cosigned.
+type Agreed struct {
+	Size    uint64   `json:"size"`    // entries of the newest head on which they agree; 0: there is none
+	By      []string `json:"by"`      // sites that cosigned a head that the reader holds, itself included
+	Missing []string `json:"missing"` // the others
 }
 
 // Has reports whether a check found something.

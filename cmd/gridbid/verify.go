@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,13 +46,19 @@ Exit code 1: something does not agree; each line names its check.`,
 
 // verifyFlags are the flags of all readers.
 type verifyFlags struct {
-	logKey string
-	others []string // SITE=LEDGER
+	logKey    string
+	others    []string // SITE=LEDGER
+	cosigned  []string // SITE=FILE
+	otherKeys []string // SITE=KEY
+	majority  bool
 }
 
 func (f *verifyFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.logKey, "log-key", "", "`FILE` with the public key of the log (log.pub), or the key itself")
 	cmd.Flags().StringArrayVar(&f.others, "other", nil, "`SITE=LEDGER`: what another site holds, file or folder; its heads are compared with yours. Repeatable")
+	cmd.Flags().StringArrayVar(&f.cosigned, "cosigned", nil, "`SITE=FILE`: a head that another site cosigned (--cosign) is compared with yours. Repeatable")
+	cmd.Flags().StringArrayVar(&f.otherKeys, "other-key", nil, "`SITE=KEY`: the public key of that site, from the site and not from the hub. Repeatable")
+	cmd.Flags().BoolVar(&f.majority, "majority", false, "want a head that more than half of the sites cosigned: those of --other-key, and the site that verifies")
 	_ = cmd.MarkFlagRequired("log-key")
 }
 
@@ -94,9 +102,7 @@ type partyFlags struct {
 	shown string
 	keys  []string
 
-	cosign    string   // file for the newest head, cosigned
-	cosigned  []string // SITE=FILE
-	otherKeys []string // SITE=KEY
+	cosign string // file for the newest head, cosigned
 }
 
 func (f *partyFlags) register(cmd *cobra.Command, held string) {
@@ -107,38 +113,40 @@ func (f *partyFlags) register(cmd *cobra.Command, held string) {
 	cmd.Flags().StringArrayVar(&f.keys, "key", nil, "`KEY` with which it signs: a public key, which begins with U, or the file of a seed. Repeatable, for those of earlier times")
 }
 
-// registerCosigned adds the flags that read heads cosigned by other sites.
-func (f *partyFlags) registerCosigned(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.cosigned, "cosigned", nil, "`SITE=FILE`: a head that another site cosigned (--cosign) is compared with yours. Repeatable")
-	cmd.Flags().StringArrayVar(&f.otherKeys, "other-key", nil, "`SITE=KEY`: the public key of that site, from the site and not from the hub. Repeatable")
-}
-
-// readCosigned reads the heads that other sites cosigned.
-func (f *partyFlags) readCosigned(log note.Verifier) (map[string]proof.Head, error) {
-	keys := make(map[string][]string)
+// readWitnesses reads the heads that other sites cosigned. Self is the site that verifies, or "".
+func (f *verifyFlags) readWitnesses(log note.Verifier, self string) (verify.Witnesses, error) {
+	w, keys := verify.Witnesses{Cosigned: make(map[string]proof.Head)}, make(map[string][]string)
 	for _, one := range f.otherKeys {
 		site, key, _ := strings.Cut(one, "=")
 		public, err := publicKeys([]string{key})
 		if err != nil {
-			return nil, err
+			return w, err
 		}
 		keys[site] = append(keys[site], public...)
 	}
-	out := make(map[string]proof.Head)
 	for _, one := range f.cosigned {
 		site, path, ok := strings.Cut(one, "=")
 		if !ok || site == "" || len(keys[site]) == 0 {
-			return nil, usageError{fmt.Errorf("--cosigned %q: want SITE=FILE, and the site's public key as --other-key SITE=KEY", one)}
+			return w, usageError{fmt.Errorf("--cosigned %q: want SITE=FILE, and the site's public key as --other-key SITE=KEY", one)}
 		}
 		text, err := os.ReadFile(path)
 		if err == nil {
-			out[site], err = proof.OpenCosigned(log, string(text), site, keys[site])
+			w.Cosigned[site], err = proof.OpenCosigned(log, string(text), site, keys[site])
 		}
 		if err != nil {
-			return nil, usageError{fmt.Errorf("--cosigned %s: %w", one, err)}
+			return w, usageError{fmt.Errorf("--cosigned %s: %w", one, err)}
 		}
 	}
-	return out, nil
+	if f.majority {
+		delete(keys, self)
+		if len(keys) == 0 {
+			return w, usageError{errors.New("--majority counts the sites of --other-key SITE=KEY: name all others of the federation")}
+		}
+		if w.Majority = slices.Sorted(maps.Keys(keys)); self != "" {
+			w.Majority = append(w.Majority, self)
+		}
+	}
+	return w, nil
 }
 
 // writeCosigned cosigns the newest head that the site holds, once all that it was shown agrees.
@@ -181,14 +189,14 @@ func newVerifySite() *cobra.Command {
 		Example: `  gridbid verify site oslo --log-key log.pub --held held --key oslo.nk
   gridbid verify site oslo --log-key log.pub --held held --key oslo.nk --other lyon=lyon-held
   gridbid verify site oslo --log-key log.pub --held held --key oslo.nk --cosign oslo.head
-  gridbid verify site lyon --log-key log.pub --held held --cosigned oslo=oslo.head --other-key oslo=UABC...`,
+  gridbid verify site lyon --log-key log.pub --held held --cosigned oslo=oslo.head --other-key oslo=UABC... \
+      --other-key bern=UDEF... --majority`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, protocol.AgentParty(args[0]), "site="+url.QueryEscape(args[0]))
 		},
 	}
 	f.register(cmd, "`LEDGER` of what the site said and was told, file or folder: the agent's folder held")
-	f.registerCosigned(cmd)
 	cmd.Flags().StringVar(&f.cosign, "cosign", "", "`FILE` for the newest head with the site's cosignature, for other sites to compare; written only if all agrees")
 	_ = cmd.MarkFlagRequired("held")
 	return cmd
@@ -211,7 +219,6 @@ func newVerifyTenant() *cobra.Command {
 			return f.run(cmd, protocol.Party(party), query)
 		},
 	}
-	f.registerCosigned(cmd)
 	f.register(cmd, "`LEDGER` of what the submitter said and was told, file or folder, if it keeps one")
 	cmd.Flags().StringVar(&party, "party", "", "`PARTY` as which the tenant's jobs are submitted over NATS; without, through the API")
 	return cmd
@@ -243,7 +250,7 @@ func (f *partyFlags) run(cmd *cobra.Command, who protocol.Party, query string) e
 	if in.Others, err = f.readOthers(cmd); err != nil {
 		return err
 	}
-	if in.Cosigned, err = f.readCosigned(in.Log); err != nil {
+	if in.Witnesses, err = f.readWitnesses(in.Log, who.SiteName()); err != nil {
 		return err
 	}
 	report := verify.CheckParty(in)
@@ -327,6 +334,9 @@ func newVerifyRecord() *cobra.Command {
 				in.Record = append(in.Record, all...)
 			}
 			if in.Others, err = f.readOthers(cmd); err != nil {
+				return err
+			}
+			if in.Witnesses, err = f.readWitnesses(in.Log, ""); err != nil {
 				return err
 			}
 			return printReport(cmd, &of.outputFlags, verify.CheckRecord(in))
@@ -414,6 +424,13 @@ func showReport(out io.Writer, r verify.Report) {
 		fmt.Fprintf(out, ", rounds run again until %d", r.Rounds)
 	}
 	fmt.Fprintln(out)
+	if a := r.Agreed; a != nil && a.Size > 0 {
+		fmt.Fprintf(out, "%d of %d sites agree on the first %d entries: %s", len(a.By), len(a.By)+len(a.Missing), a.Size, format.CleanText(strings.Join(a.By, ", ")))
+		if len(a.Missing) > 0 {
+			fmt.Fprintf(out, "; no head of %s", format.CleanText(strings.Join(a.Missing, ", ")))
+		}
+		fmt.Fprintln(out)
+	}
 	for _, f := range r.Findings {
 		fmt.Fprintln(out, "FOUND  "+format.CleanText(f.String()))
 	}

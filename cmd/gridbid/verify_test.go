@@ -180,6 +180,20 @@ func TestVerifyTellsAnHonestCoordinatorFromALiar(t *testing.T) {
 	if _, errs, code := runProgram(t, "verify", "site", "oslo", "--log-key", logKey, "--held", mine, "--shown", site, "--key", public, "--cosign", head+"2"); code != 2 || !strings.Contains(errs, "seed") {
 		t.Errorf("--cosign without a seed: exit code %d\n%s", code, errs)
 	}
+	// A majority of one site is there, of two it is not.
+	majority := []string{"verify", "tenant", "vision", "--log-key", logKey, "--shown", tenant, "--majority", "--cosigned", "oslo=" + head, "--other-key", "oslo=" + public}
+	if out, errs, code := runProgram(t, majority...); code != 0 || !strings.Contains(out, "1 of 1 sites agree on the first") {
+		t.Errorf("--majority: exit code %d\n%s%s", code, out, errs)
+	}
+	if out, _, code := runProgram(t, append(majority, "--other-key", "bern="+newPublicKey(t))...); code != 1 || !strings.Contains(out, "majority: of 2 sites 1 cosigned a head that you hold, which is no majority; missing: bern") {
+		t.Errorf("--majority of two: exit code %d\n%s", code, out)
+	}
+	if out, errs, code := runProgram(t, append([]string{"verify", "record", filepath.Join(dir, "honest-record.ledger"), "--log-key", logKey}, majority[6:]...)...); code != 0 || !strings.Contains(out, "1 of 1 sites agree on the first") {
+		t.Errorf("record --majority: exit code %d\n%s%s", code, out, errs)
+	}
+	if _, errs, code := runProgram(t, "verify", "tenant", "vision", "--log-key", logKey, "--shown", tenant, "--majority"); code != 2 || !strings.Contains(errs, "--other-key SITE=KEY") {
+		t.Errorf("--majority without keys: exit code %d\n%s", code, errs)
+	}
 	for i, m := range record {
 		if b, ok := m.Body.(protocol.Bids); ok {
 			b.Jobs = []protocol.JobBids{{Job: "a", Options: []protocol.BidOption{{Start: now, Finish: now.Add(time.Hour), Energy: 5, Money: 71_000}}}}

@@ -302,6 +302,12 @@ var lies = []lie{
 			}
 			return append(out, k.NewMessage(w.now, victim, protocol.Preempt{Job: w.started.Job, Epoch: w.started.Epoch, Why: protocol.Reason{Code: protocol.NotStarted}}))
 		}},
+	{number: 23, name: "two histories whose heads have no size in common",
+		rewrite: func(w *world) {
+			w.lied++
+			w.elsewhere = newWorld(w.t, w.seed+1000, nil)
+			w.elsewhere.play(43)
+		}},
 }
 
 // logSize returns the size of the log.

@@ -93,6 +93,8 @@ type world struct {
 	round    uint64
 	jobs     int
 	restarts bool
+
+	elsewhere *world // what a lying hub shows others; nil: the same
 }
 
 func newWorld(t testing.TB, seed uint64, lied *lie) *world {
@@ -312,12 +314,15 @@ func (w *world) readSite(name string) verify.Report {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return verify.CheckParty(verify.PartyInput{Party: who, Log: logVerifier, Keys: []string{partyKeys[who].Public}, Held: w.held[who], Shown: w.written(shown), Others: w.heldBut(name)})
+	return verify.CheckParty(verify.PartyInput{Party: who, Log: logVerifier, Keys: []string{partyKeys[who].Public}, Held: w.held[who], Shown: w.written(shown), Others: w.heldBut(name), Witnesses: w.witnesses(name)})
 }
 
 // heldBut returns what the sites hold, but for one.
 func (w *world) heldBut(name string) map[string][]protocol.Message {
 	others := make(map[string][]protocol.Message)
+	if w.elsewhere != nil {
+		return others // nobody gives his ledger away
+	}
 	for other := range w.sites {
 		if other != name {
 			others[other] = w.held[protocol.AgentParty(other)]
@@ -332,7 +337,7 @@ func (w *world) readTenant() verify.Report {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return verify.CheckParty(verify.PartyInput{Party: protocol.Submitter, Log: logVerifier, Keys: []string{partyKeys[protocol.Submitter].Public}, Held: w.held[protocol.Submitter], Shown: w.written(shown), Others: w.heldBut("")})
+	return verify.CheckParty(verify.PartyInput{Party: protocol.Submitter, Log: logVerifier, Keys: []string{partyKeys[protocol.Submitter].Public}, Held: w.held[protocol.Submitter], Shown: w.written(shown), Others: w.heldBut(""), Witnesses: w.witnesses("")})
 }
 
 // readAuditor verifies as an auditor.
@@ -341,5 +346,5 @@ func (w *world) readAuditor() verify.Report {
 	for who, k := range partyKeys {
 		keys[who] = []string{k.Public}
 	}
-	return verify.CheckRecord(verify.RecordInput{Log: logVerifier, Record: w.written(w.record), Keys: keys})
+	return verify.CheckRecord(verify.RecordInput{Log: logVerifier, Record: w.written(w.record), Keys: keys, Witnesses: w.witnesses("")})
 }
