@@ -52,7 +52,7 @@ type podPacker struct {
 	job   *protocol.Job
 	nodes []int                                // in the order in which they are filled
 	most  func(node, component int) int        // pods that a node takes at most, as far as is known without fits
-	fits  func(node int, x *protocol.Job) bool // reports whether a node takes x
+	fits  func(node int, x *protocol.Job) bool // reports whether a node takes x; nil: as many pods as most says
 	fleet *Fleet                               // says in which domains nodes stand
 }
 
@@ -87,21 +87,20 @@ func (p *podPacker) packInOrder(order []int) (parts []setPart, failed, placed in
 	used := make(map[int]protocol.Job)
 	for at, c := range order {
 		left := p.job.Pods[c].Pods
-		grouped := p.groupsOf(c, used)
-		for _, i := range p.nodes {
+		grouped, whole := p.groupsOf(c, used)
+		if whole < left {
+			return nil, at, placed + whole
+		}
+		for at, i := range p.nodes {
 			if left == 0 {
 				break
 			}
-			base, most := used[i], p.most(i, c)
+			most := left
 			if grouped != nil {
-				most = grouped[i]
+				most = min(left, grouped[at])
 			}
-			k := sort.Search(min(left, most), func(k int) bool {
-				x := addPods(base, p.job, c, k+1)
-				return !p.fits(i, &x)
-			})
-			if k > 0 {
-				used[i] = addPods(base, p.job, c, k)
+			if k := p.podsBeside(used[i], i, c, most); k > 0 {
+				used[i] = addPods(used[i], p.job, c, k)
 				parts = append(parts, setPart{i, c, k})
 				left -= k
 			}
@@ -113,13 +112,24 @@ func (p *podPacker) packInOrder(order []int) (parts []setPart, failed, placed in
 	return parts, -1, placed
 }
 
+// podsBeside returns how many pods of a component node i takes beside what is used of it, so many at most.
+func (p *podPacker) podsBeside(used protocol.Job, i, c, atMost int) int {
+	if atMost = min(atMost, p.most(i, c)); p.fits == nil {
+		return atMost
+	}
+	return sort.Search(atMost, func(k int) bool {
+		x := addPods(used, p.job, c, k+1)
+		return !p.fits(i, &x)
+	})
+}
+
 // podsWhenEmpty returns how many pods of a component node i could hold if it were empty.
 func (f *Fleet) podsWhenEmpty(i int, j *protocol.Job, c int, model string) int {
-	n, pod := &f.nodes[i], j.PodsOf(c, 1)
+	n, pod := &f.nodes[i], &j.Pods[c]
 	if n.removed || pod.GPUs > 0 && !allowsNode(j, model, n) {
 		return 0
 	}
-	return fgd.PodsOn(fgdRequest(pod, ""), &n.Node.Node)
+	return fgd.PodsOn(fgd.Request{CPU: int64(pod.CPU), Memory: int64(pod.Memory), GPUs: pod.GPUs, Milli: int64(pod.Share), GPUMemory: int64(pod.GPUMemory)}, &n.Node.Node)
 }
 
 // allowsNode reports whether a node's GPUs are of a model, or of any that the job allows.
@@ -134,9 +144,9 @@ func (f *Fleet) mostPodsWhenEmpty(j *protocol.Job, model string) (most int, all 
 		prefers := j.WithTopologyAt(j.RequiredUntil())
 		j = &prefers
 	}
-	p := podPacker{
-		job: j, fleet: f, most: func(i, c int) int { return f.podsWhenEmpty(i, j, c, model) },
-		fits: func(i int, x *protocol.Job) bool { return len(j.Pods) == 1 || f.nodes[i].fitsWhenEmpty(x) },
+	p := podPacker{job: j, fleet: f, most: func(i, c int) int { return f.podsWhenEmpty(i, j, c, model) }}
+	if len(j.Pods) > 1 {
+		p.fits = func(i int, x *protocol.Job) bool { return f.nodes[i].fitsWhenEmpty(x) }
 	}
 	domains := anywhere
 	if j.RequiredTopology != "" {

@@ -271,13 +271,14 @@ func (f *Fleet) packAt(now protocol.Time, j *protocol.Job, model string, t proto
 	slices.SortStableFunc(all, func(x, y candidate) int {
 		return cmp.Or(cmp.Compare(y.ready, x.ready), cmp.Compare(y.pods, x.pods))
 	})
-	p := podPacker{
-		job: j, fleet: f, most: func(i, c int) int { return f.podsWhenEmpty(i, j, c, model) },
-		fits: func(i int, x *protocol.Job) bool { return f.hasRoomThroughout(now, i, x, t, run, counts) },
-	}
 	pods := make([]int64, len(f.nodes))
 	for _, x := range all {
 		pods[x.node] = int64(x.pods)
+	}
+	p := podPacker{job: j, fleet: f, most: func(i, _ int) int { return int(pods[i]) }}
+	if len(j.Pods) > 1 { // pods counts those of one component alone
+		p.most = func(i, c int) int { return f.podsWhenEmpty(i, j, c, model) }
+		p.fits = func(i int, x *protocol.Job) bool { return f.hasRoomThroughout(now, i, x, t, run, counts) }
 	}
 	ok = f.overDomains(j, roomMeasure{of: func(i int) int64 { return pods[i] }}, func(domains []fgd.NodeSet) bool {
 		for _, d := range domains {
@@ -309,8 +310,8 @@ func (n *node) mayBeLate(t protocol.Time, but protocol.JobID) bool {
 // run there ends by then. It spares a look at the node's calendar.
 func (f *Fleet) isTooFull(now protocol.Time, i int, c *protocol.Component, t protocol.Time) bool {
 	jobs := f.nodes[i].jobs
-	return c.GPUs > 0 && len(jobs) > 0 && jobs[0].End > max(t, now.Add(time.Second)) &&
-		f.cluster.FreeMilli(i) < int64(c.GPUs)*int64(c.Share)
+	return c.GPUs > 0 && len(jobs) > 0 && f.cluster.FreeMilli(i) < int64(c.GPUs)*int64(c.Share) &&
+		jobs[0].End > max(t, now.Add(time.Second))
 }
 
 // earliestGang is earliestStartAndNode for a gang, with the filter of the reservations that counted.

@@ -3,7 +3,6 @@ package capacity
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/gridbid/gridbid/agents/fgd"
@@ -40,37 +39,34 @@ func (f *Fleet) limitToGroups(now protocol.Time, j *protocol.Job, model string, 
 	return true
 }
 
-// groupsOf returns how many pods of a component with groups go to each node, beside what is used of them; nil
-// if it has no groups. A node that is not named gets none.
-func (p *podPacker) groupsOf(c int, used map[int]protocol.Job) map[int]int {
-	groups := p.job.GroupsOf(c)
+// groupsOf returns how many pods of a component with groups go to each of the packer's nodes, beside what is used
+// of them, and how many find room in whole groups: if these are too few, none goes anywhere. Without groups it
+// returns nil, and all.
+func (p *podPacker) groupsOf(c int, used map[int]protocol.Job) (pods []int, whole int) {
+	groups, want := p.job.GroupsOf(c), p.job.Pods[c].Pods
 	if len(groups) == 0 {
-		return nil
+		return nil, want
 	}
-	g := groupPacker{room: make(map[int]int), pods: make(map[int]int)}
+	g := groupPacker{nodes: p.nodes, room: make([]int, len(p.nodes)), pods: make([]int, len(p.nodes))}
 	for _, l := range groups {
 		g.levels = append(g.levels, groupLevel{l.Pods, p.fleet.domainsAt(levelAbove{level: l.Level})})
 	}
-	for _, i := range p.nodes {
-		base := used[i]
-		g.room[i] = sort.Search(min(p.job.Pods[c].Pods, p.most(i, c)), func(k int) bool {
-			x := addPods(base, p.job, c, k+1)
-			return !p.fits(i, &x)
-		})
+	all := make([]int, len(p.nodes))
+	for at, i := range p.nodes {
+		all[at], g.room[at] = at, p.podsBeside(used[i], i, c, want)
 	}
-	if want, has := p.job.Pods[c].Pods, g.wholeRoom(p.nodes, 0); has >= want {
-		g.place(p.nodes, want, 0)
-	} else {
-		g.place(p.nodes, has, 0) // to say how many would fit
+	if whole = g.wholeRoom(all, 0); whole >= want {
+		g.place(all, want, 0)
 	}
-	return g.pods
+	return g.pods, whole
 }
 
-// A groupPacker divides pods in groups over nodes.
+// A groupPacker divides pods in groups over nodes, which it knows by their position in nodes.
 type groupPacker struct {
 	levels []groupLevel // from wide to narrow
-	room   map[int]int  // pods that each node takes
-	pods   map[int]int  // what each gets
+	nodes  []int
+	room   []int // pods that each node takes
+	pods   []int // what each gets
 }
 
 // A groupLevel is groups of so many pods, each in one domain.
@@ -90,7 +86,7 @@ type groupDomain struct {
 func (g *groupPacker) domains(nodes []int, at int) (all []groupDomain) {
 	of := make(map[int32]int)
 	for _, i := range nodes {
-		d := g.levels[at].domains.of[i]
+		d := g.levels[at].domains.of[g.nodes[i]]
 		if d < 0 || g.room[i] == 0 {
 			continue
 		}
