@@ -62,34 +62,45 @@ func (f *apiFlags) printQuotes(cmd *cobra.Command, all []api.Quote) error {
 
 // A quoteRow is one start that a site offers, or why it offers none.
 type quoteRow struct {
-	job   protocol.JobID
+	job   protocol.JobID // of a job in parts: the part
 	site  string
 	which string // soonest, cheapest or both; chosen: neither, but what the market would take
 	start *api.QuotedStart
 	note  string
 }
 
-// quoteListing returns a row per start of interest that a site offers: its soonest, its cheapest,
+// quoteRows returns a row per start of interest that a site offers: its soonest, its cheapest,
 // and that which the market would take; or why it offers none.
+func quoteRows(job protocol.JobID, sites []api.SiteQuote, verdict string, takes *api.QuotedStart) (rows []quoteRow) {
+	for _, s := range sites {
+		add := func(which string, x *api.QuotedStart) {
+			rows = append(rows, quoteRow{job, s.Site, which, x, startNote(verdict, takes, *x)})
+		}
+		switch {
+		case s.Earliest == nil:
+			rows = append(rows, quoteRow{job, s.Site, "none", nil, reasonInWords(s.Why, s.Note)})
+		case *s.Earliest == *s.Cheapest:
+			add("soonest and cheapest", s.Earliest)
+		default:
+			add("soonest", s.Earliest)
+			add("cheapest", s.Cheapest)
+		}
+		if x := takes; x != nil && x.Site == s.Site && s.Earliest != nil && *x != *s.Earliest && *x != *s.Cheapest {
+			add("chosen", x)
+		}
+	}
+	return rows
+}
+
+// quoteListing returns the rows of quotes, those of a job in parts by part.
 func quoteListing(all []api.Quote) printer.View {
 	var rows []quoteRow
+	inParts := false
 	for _, q := range all {
-		for _, s := range q.Sites {
-			add := func(which string, x *api.QuotedStart) {
-				rows = append(rows, quoteRow{q.Job, s.Site, which, x, startNote(q, *x)})
-			}
-			switch {
-			case s.Earliest == nil:
-				rows = append(rows, quoteRow{q.Job, s.Site, "none", nil, reasonInWords(s.Why, s.Note)})
-			case *s.Earliest == *s.Cheapest:
-				add("soonest and cheapest", s.Earliest)
-			default:
-				add("soonest", s.Earliest)
-				add("cheapest", s.Cheapest)
-			}
-			if x := q.Takes; x != nil && x.Site == s.Site && s.Earliest != nil && *x != *s.Earliest && *x != *s.Cheapest {
-				add("chosen", x)
-			}
+		rows = append(rows, quoteRows(q.Job, q.Sites, q.Verdict, q.Takes)...)
+		for _, p := range q.Parts {
+			inParts = true
+			rows = append(rows, quoteRows(p.Part, p.Sites, q.Verdict, p.Takes)...)
 		}
 	}
 	// of returns a column of what is known of a start, nil where there is none.
@@ -103,7 +114,7 @@ func quoteListing(all []api.Quote) printer.View {
 	}
 	return printer.Listing[quoteRow]{Rows: rows, Data: all, Columns: []printer.Column[quoteRow]{
 		{Head: "SITE", Value: func(r quoteRow) any { return r.site }},
-		{Head: "JOB", Value: func(r quoteRow) any { return string(r.job) }, Wide: true},
+		{Head: "JOB", Value: func(r quoteRow) any { return string(r.job) }, Wide: !inParts},
 		{Head: "START", Value: func(r quoteRow) any { return r.which }},
 		of("GPU", "", func(x *api.QuotedStart) any { return x.Model }),
 		of("BEGINS", "", func(x *api.QuotedStart) any { return x.Start }),
@@ -116,10 +127,10 @@ func quoteListing(all []api.Quote) printer.View {
 }
 
 // startNote says that a start is late, and that the market would take or plan it.
-func startNote(q api.Quote, x api.QuotedStart) string {
+func startNote(verdict string, takes *api.QuotedStart, x api.QuotedStart) string {
 	note := ""
-	if q.Takes != nil && *q.Takes == x {
-		note = map[string]string{"award": "the market would take it", "wait": "the market would wait for it"}[q.Verdict]
+	if takes != nil && *takes == x {
+		note = map[string]string{"award": "the market would take it", "wait": "the market would wait for it"}[verdict]
 	}
 	switch {
 	case x.Late && note != "":
@@ -134,8 +145,10 @@ func startNote(q api.Quote, x api.QuotedStart) string {
 func verdictText(q api.Quote) string {
 	why := reasonInWords(q.Why, q.Note)
 	switch x := q.Takes; {
-	case len(q.Sites) == 0:
+	case len(q.Sites) == 0 && (len(q.Parts) == 0 || len(q.Parts[0].Sites) == 0):
 		return "No site is registered: the job would wait."
+	case q.Verdict == "award" && len(q.Parts) > 0:
+		return partsAwardText(q)
 	case q.Verdict == "award" && x != nil:
 		return fmt.Sprintf("The market would award it to %s now, to begin at %s for $%.4f, or $%.4f with carbon and the rest of its objective: %s.", x.Site, timeOfDay(x.Start), x.Price, x.Cost, why)
 	case q.Verdict == "wait" && x != nil:
@@ -146,6 +159,23 @@ func verdictText(q api.Quote) string {
 		return "The market would refuse it: " + why + "."
 	}
 	return "The market would wait: " + why + "."
+}
+
+// partsAwardText says where the parts of a job would go, and what they would cost together.
+func partsAwardText(q api.Quote) string {
+	var where []string
+	var price, cost, carbon float64
+	for _, p := range q.Parts {
+		if x := p.Takes; x != nil {
+			where = append(where, fmt.Sprintf("%s to %s to begin at %s", p.Part, x.Site, timeOfDay(x.Start)))
+			price, cost, carbon = price+x.Price, cost+x.Cost, carbon+x.Carbon
+		}
+	}
+	text := fmt.Sprintf("The market would award all parts now, %s, for $%.4f and %.3f kg CO2e together, or $%.4f with carbon and the rest of its objective", format.JoinWithAnd(where), price, carbon, cost)
+	if q.Note != "" {
+		text += ": " + q.Note
+	}
+	return text + "."
 }
 
 // reasonInWords returns the words of a reason's code, with its note.

@@ -55,3 +55,34 @@ york  none                  -     -               -               -      -      
 		t.Errorf("without a site: %q", text)
 	}
 }
+
+// A quote of a job in parts shows each part by its name, and where all of them would go together.
+func TestAQuoteOfAJobInPartsShowsItsParts(t *testing.T) {
+	const noon = protocol.Time(1_773_230_400_000)
+	at := func(site string, price float64) *api.QuotedStart {
+		return &api.QuotedStart{Site: site, Model: "V100", Start: noon, Finish: noon + 3_600_000, Energy: 1.5, Carbon: 0.25, Price: price, Cost: 2 * price}
+	}
+	q := api.Quote{Job: "my", At: noon, Verdict: "award", Why: string(protocol.Cheapest), Sites: []api.SiteQuote{}, Parts: []api.PartQuote{
+		{Part: "my.1", Takes: at("lyon", 0.2), Sites: []api.SiteQuote{{Site: "lyon", Earliest: at("lyon", 0.2), Cheapest: at("lyon", 0.2)}, {Site: "oslo", Why: string(protocol.NoCapacity)}}},
+		{Part: "my.2", Takes: at("oslo", 0.3), Sites: []api.SiteQuote{{Site: "oslo", Earliest: at("oslo", 0.3), Cheapest: at("oslo", 0.3)}}},
+	}}
+	var out strings.Builder
+	if err := quoteListing([]api.Quote{q}).Print(&out, printer.Table); err != nil {
+		t.Fatal(err)
+	}
+	want := `SITE  JOB   START                 GPU   BEGINS          ENDS            KWH    KG CO2E  USD     NOTE
+lyon  my.1  soonest and cheapest  V100  03-11 12:00:00  03-11 13:00:00  1.500  0.250    0.2000  the market would take it
+oslo  my.1  none                  -     -               -               -      -        -       the site has no room in time
+oslo  my.2  soonest and cheapest  V100  03-11 12:00:00  03-11 13:00:00  1.500  0.250    0.3000  the market would take it
+`
+	if got := out.String(); got != want {
+		t.Errorf("printed\n%s\nwant\n%s", got, want)
+	}
+	if text, want := verdictText(q), "all parts now, my.1 to lyon to begin at 03-11 12:00:00 and my.2 to oslo to begin at 03-11 12:00:00, for $0.5000 and 0.500 kg CO2e together, or $1.0000"; !strings.Contains(text, want) {
+		t.Errorf("%q; want %q", text, want)
+	}
+	q.Verdict, q.Why = "wait", string(protocol.PartsApart)
+	if text := verdictText(q); !strings.HasPrefix(text, "The market would wait: ") {
+		t.Errorf("%q", text)
+	}
+}

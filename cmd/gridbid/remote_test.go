@@ -79,6 +79,10 @@ func quoteWithoutSubmitting(t *testing.T, gridbid func(...string) (string, error
 			t.Errorf("%s: soonest %+v, cheapest %+v", s.Site, s.Earliest, s.Cheapest)
 		}
 	}
+	write("id: dry\ncomponents: [{pods: 2, gpus: 1, cpu: 4}]\nsites: {max: 2, parts: 2}\nrun: 30m\nurgency: now\n")
+	if text, err := gridbid("submit", "-f", job, "--dry-run"); err != nil || !strings.Contains(text, "dry.2") || !strings.Contains(text, "The market would award all parts now, dry.1 to ") {
+		t.Errorf("a job in parts: %v:\n%s", err, text)
+	}
 	write("id: dry\ngpus: 16\nrun: 30m\n")
 	if text, err := gridbid("submit", "-f", job, "--dry-run"); err == nil || !strings.Contains(text, "would refuse it") {
 		t.Errorf("a job that fits nowhere: %v:\n%s", err, text)

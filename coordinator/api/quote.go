@@ -26,6 +26,16 @@ type Quote struct {
 	Takes   *QuotedStart `json:"takes,omitempty"`
 	Why     string       `json:"why,omitempty"` // of the verdict, in a code
 	Note    string       `json:"note,omitempty"`
+	// Parts are those of a job that may go to several sites, each as a job, and Takes its own start. All of
+	// them start, or none does: the verdict is on all. The job itself then has no sites.
+	Parts []PartQuote `json:"parts,omitempty"`
+}
+
+// A PartQuote is what a part of a job would cost.
+type PartQuote struct {
+	Part  protocol.JobID `json:"part"` // job.part, as it will be named
+	Sites []SiteQuote    `json:"sites"`
+	Takes *QuotedStart   `json:"takes,omitempty"` // together with the other parts
 }
 
 // A SiteQuote is what one site offers: the soonest of its starts and the cheapest, which may be
@@ -118,7 +128,11 @@ func (d *Server) quoteJob(ctx context.Context, o jobfile.Request) (q Quote, err 
 	var job protocol.Job
 	if err := d.submitMessage(ctx, func(now protocol.Time) protocol.Body {
 		asked, job = now, o.WithID(protocol.JobID("quote-"+strconv.FormatUint(number, 36))).SubmitAt(now).Job
-		return protocol.QuoteRequest{Call: protocol.CallForBids{Round: number, Jobs: []protocol.Job{job}}}
+		jobs := []protocol.Job{job}
+		if job.IsDivided() && job.InvalidReason() == "" {
+			jobs = job.PartJobs()
+		}
+		return protocol.QuoteRequest{Call: protocol.CallForBids{Round: number, Jobs: jobs}}
 	}); err != nil {
 		return q, err
 	}
@@ -132,6 +146,11 @@ func (d *Server) quoteJob(ctx context.Context, o jobfile.Request) (q Quote, err 
 		q = d.evaluateQuote(now, asked, job, open.answers)
 	})
 	q.Job = o.ID()
+	for i := range q.Parts {
+		if q.Parts[i].Part = protocol.JobID(job.Parts[i].Name); q.Job != "" {
+			q.Parts[i].Part = protocol.PartID(q.Job, job.Parts[i].Name)
+		}
+	}
 	return q, err
 }
 

@@ -11,9 +11,13 @@ import (
 func evaluateQuoteBy(m *market.Market) api.EvaluateQuote {
 	return func(now, asked protocol.Time, j protocol.Job, answers map[string]protocol.Message) api.Quote {
 		in := m.Quote(now, asked, j, answers)
-		out := api.Quote{At: now, Sites: []api.SiteQuote{}}
-		for _, s := range in.Sites {
-			out.Sites = append(out.Sites, siteQuoteOf(j, s))
+		out := api.Quote{At: now, Sites: siteQuotesOf(j, in)}
+		for _, p := range in.Parts {
+			part := api.PartQuote{Part: p.Job, Sites: siteQuotesOf(j, p)}
+			if d := p.Decision; d != nil && in.Decision.Verdict == auction.Award {
+				part.Takes = startOf(j, p, d)
+			}
+			out.Parts = append(out.Parts, part)
 		}
 		if d := in.Decision; d != nil {
 			out.Verdict = map[auction.Verdict]string{auction.Award: "award", auction.Defer: "wait", auction.Reject: "refuse"}[d.Verdict]
@@ -21,6 +25,15 @@ func evaluateQuoteBy(m *market.Market) api.EvaluateQuote {
 		}
 		return out
 	}
+}
+
+// siteQuotesOf returns what the sites of a quotation offer, never nil.
+func siteQuotesOf(j protocol.Job, in market.Quotation) []api.SiteQuote {
+	all := []api.SiteQuote{}
+	for _, s := range in.Sites {
+		all = append(all, siteQuoteOf(j, s))
+	}
+	return all
 }
 
 // siteQuoteOf returns the soonest and the cheapest start of a site; of several that cost its

@@ -101,7 +101,7 @@ func (k *Market) decideTogether(now protocol.Time) {
 		}
 	}
 	for _, w := range wholes {
-		d, apart := k.jointDecision(now, w, rulings[w])
+		d, apart := k.decisionOnParts(now, k.advisor.cleared, w, rulings[w])
 		if !apart || d.Why.Code != protocol.PartsApart || !k.foundApart(now, w) {
 			k.endJointWait(w)
 		}
@@ -115,30 +115,6 @@ func (k *Market) decideTogether(now protocol.Time) {
 			}
 		}
 	}
-}
-
-// jointDecision returns what is decided instead on all parts of a job whose own decisions are not awards that
-// go together.
-func (k *Market) jointDecision(now protocol.Time, w *lot, all []*auction.Decision) (d auction.Decision, apart bool) {
-	sites := make(map[string]bool)
-	first, last, awards := all[0].Option.Start, all[0].Option.Start, 0
-	d = auction.Decision{Until: now, Why: protocol.Reason{Code: protocol.PartsApart}}
-	for _, x := range all {
-		switch x.Verdict {
-		case auction.Reject:
-			return *x, true
-		case auction.Defer:
-			d.Until = max(d.Until, x.Until)
-			if x.Why.Code == protocol.NoBids || x.Why.Code == protocol.Forbidden || x.Why.Code == protocol.OverQuota {
-				d.Why = x.Why
-			}
-		default:
-			awards++
-			sites[x.Site] = true
-			first, last = min(first, x.Option.Start), max(last, x.Option.Start)
-		}
-	}
-	return d, awards < len(all) || len(sites) > w.job.MaxSites || last.Sub(first) > k.cfg.Planning.MaxStartDelay
 }
 
 // awardPart completes the award of a part: all parts have the whole's epoch and one lease, whose cut-off the
@@ -309,9 +285,7 @@ func (k *Market) partsStopped(now protocol.Time, w *lot, why protocol.Reason) {
 			code := protocol.PartLost
 			if why.Code == protocol.NotStarted && p.started != p.epoch {
 				code = protocol.NotStarted // it counts against trust
-				for range forgivenReneges + 1 {
-					p.countRenege(p.site)
-				}
+				p.passOver(p.site)
 			}
 			p.preempt = &protocol.Preempt{Job: p.job.ID, Epoch: p.epoch, Why: protocol.Reason{Code: code, Note: why.Note}}
 			p.due = now.Add(stopRetryInterval)
@@ -359,10 +333,14 @@ func (k *Market) callRestingParts(now protocol.Time, w *lot) {
 	}
 }
 
-// partDeclined notes that a site gave a part back; Restore does, too.
+// partDeclined notes that a site gave a part back; Restore does, too. A site that was to take other parts, too,
+// bid for each as if it came alone: it is passed over for this one at once.
 func (k *Market) partDeclined(p *lot) {
 	if p.preempt == nil { // what it was asked for is no renege
 		p.countRenege(p.site)
+		if slices.ContainsFunc(p.whole.parts, func(x *lot) bool { return x != p && x.state == awarded && x.site == p.site }) {
+			p.passOver(p.site)
+		}
 	}
 	k.restPart(p)
 }

@@ -59,3 +59,48 @@ func TestAQuoteIsARoundWithoutEffect(t *testing.T) {
 		t.Error("the market has changed")
 	}
 }
+
+// A quote of a job in parts says of each part what sites bid for it, and of the job what a round would decide on all:
+// parts that start far apart are not awarded, and parts that no sites hold together are refused. It changes nothing.
+func TestAQuoteOfAJobInPartsIsOfAllParts(t *testing.T) {
+	s := newTestMarket(t, "bern", "oslo")
+	s.market = New(Config{}, auction.New(auction.Config{}))
+	for _, name := range []string{"bern", "oslo"} {
+		s.send(protocol.AgentParty(name), protocol.RegisterSite{Site: name, Pools: []protocol.Pool{{Model: "V100", Nodes: 1, GPUs: 2}}})
+	}
+	quote := func(j protocol.Job, bern, oslo []protocol.JobBids) Quotation {
+		t.Helper()
+		answers := make(map[string]protocol.Message)
+		for site, b := range map[string][]protocol.JobBids{"bern": bern, "oslo": oslo} {
+			answers[site] = s.message(protocol.AgentParty(site), protocol.Quote{Bids: protocol.Bids{Round: 7, Jobs: b, Capacity: []protocol.CapacityProfile{freeCapacity(s.now)}}})
+		}
+		return s.market.Quote(s.now, s.now, j, answers)
+	}
+	no := func(id protocol.JobID) protocol.JobBids { return noBids(id, protocol.NoCapacity) }
+	together := quote(s.dividedJob(), []protocol.JobBids{bidsOf("train.1", s.option(0, time.Hour)), no("train.2")}, []protocol.JobBids{no("train.1"), bidsOf("train.2", s.option(0, time.Hour))})
+	if d := together.Decision; len(together.Parts) != 2 || d == nil || d.Verdict != auction.Award || len(together.Sites) != 0 {
+		t.Fatalf("quoted %+v, %+v", together, together.Decision)
+	}
+	for i, site := range []string{"bern", "oslo"} {
+		p := together.Parts[i]
+		if d := p.Decision; d.Site != site || len(p.Sites) != 2 || len(p.Sites[i].Options) != 1 || p.Sites[1-i].Why.Code != protocol.NoCapacity {
+			t.Errorf("part %s is quoted %+v, and goes to %s", p.Job, p.Sites, d.Site)
+		}
+	}
+	apart := quote(s.dividedJob(), []protocol.JobBids{bidsOf("train.1", s.option(0, time.Hour)), no("train.2")}, []protocol.JobBids{no("train.1"), bidsOf("train.2", s.option(3*time.Hour, time.Hour))})
+	if d := apart.Decision; d.Verdict != auction.Defer || d.Why.Code != protocol.PartsApart || d.Why.Note == "" {
+		t.Errorf("starts three hours apart: %+v", d)
+	}
+	wide := s.dividedJob()
+	for i := range wide.Pods {
+		wide.Pods[i].GPUs = 2
+	}
+	wide.GPUs *= 2
+	never := quote(wide, []protocol.JobBids{no("train.1"), no("train.2")}, []protocol.JobBids{noBids("train.1", protocol.FitsNoNode), noBids("train.2", protocol.FitsNoNode)})
+	if d := never.Decision; d.Verdict != auction.Reject || d.Why.Code != protocol.FitsNoNode {
+		t.Errorf("two parts of two GPUs, and one site with two: %+v", d)
+	}
+	if s.market.KnownJobs() != 0 || s.market.Due() != 0 {
+		t.Error("the market has changed")
+	}
+}

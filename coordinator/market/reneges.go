@@ -33,6 +33,13 @@ func (l *lot) countRenege(site string) {
 	}
 }
 
+// passOver has a site skipped at once, for one round if it was not before.
+func (l *lot) passOver(site string) {
+	for range forgivenReneges + 1 {
+		l.countRenege(site)
+	}
+}
+
 // leaseExpired counts a renege if the lot's award was never accepted.
 func (l *lot) leaseExpired() {
 	if l.state == awarded {
