@@ -79,6 +79,9 @@ func (out *Scenario) addListedJobs(s scenarioSpec) error {
 				out.FailsAfter = make(map[protocol.JobID]time.Duration)
 			}
 			out.FailsAfter[j.ID] = d
+			for _, p := range j.PartJobs() {
+				out.FailsAfter[p.ID] = d
+			}
 		}
 		line[j.ID] = i
 		out.Jobs = append(out.Jobs, j)
