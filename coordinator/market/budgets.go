@@ -63,9 +63,12 @@ func (k *Market) offOf(o *protocol.BidOption, g *protocol.GridForecast) (off acc
 // run that is paid for, or takes carbon away, reserves nothing of either: no budget grows by it.
 func (k *Market) costsOf(all []monthCost, month *monthSpan, j *protocol.Job, gpus protocol.Milli, o *protocol.BidOption, off accounts.Amounts) []monthCost {
 	bid := protocol.Usage{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money, Finish: o.Finish}
-	tariff := j.TariffCost(max(o.Finish.Sub(o.Start), 0), o.Tariff)
-	if all := j.TotalGPUMilli(); gpus != all && all > 0 {
-		tariff = protocol.Microdollars(float64(tariff) * (float64(gpus) / float64(all)))
+	var tariff protocol.Microdollars
+	if o.Tariff != 0 {
+		tariff = j.TariffCost(max(o.Finish.Sub(o.Start), 0), o.Tariff)
+		if all := j.TotalGPUMilli(); gpus != all && all > 0 {
+			tariff = protocol.Microdollars(float64(tariff) * (float64(gpus) / float64(all)))
+		}
 	}
 	money := estimate{max(int64(accounts.SettlementAmount(bid, bid, tariff, k.cfg.Pay)), 0), int64(off.Money)}
 	carbon := estimate{max(int64(o.Carbon), 0), int64(off.Carbon)}
@@ -122,8 +125,11 @@ func partOf(v int64, spans []time.Duration, i int) int64 {
 // mostCosts returns the most that either of two costs is, by month, in place of the first.
 func mostCosts(a, b []monthCost) []monthCost {
 	for _, x := range b {
-		i := slices.IndexFunc(a, func(c monthCost) bool { return c.month == x.month })
-		if i < 0 {
+		i := 0
+		for i < len(a) && a[i].month != x.month {
+			i++
+		}
+		if i == len(a) {
 			a = append(a, x)
 			continue
 		}
@@ -135,6 +141,9 @@ func mostCosts(a, b []monthCost) []monthCost {
 func (e estimate) most(x estimate) estimate {
 	return estimate{max(e.mean, x.mean), max(e.off, x.off)}
 }
+
+// isWithin reports whether an estimate is no more than another, in mean and in error.
+func (e estimate) isWithin(x estimate) bool { return e.mean <= x.mean && e.off <= x.off }
 
 // A reservedSum is the sum of what runs may cost a budget in a month.
 type reservedSum struct {
@@ -217,6 +226,7 @@ type budgetLimits struct {
 
 	month  protocol.Time  // of states
 	states []*budgetState // of each budget of the path
+	fits   monthCost      // of month: what costs no more than this has room. Invariant: states do not change meanwhile
 }
 
 // limitsOf returns the limits by the budgets of a path; nil if it has none.
@@ -246,17 +256,33 @@ func (l *budgetLimits) exceededBy(costs []monthCost) *budgetExcess {
 			for _, q := range l.path {
 				l.states = append(l.states, l.use.stateOf(q, c.month))
 			}
+			l.fits = monthCost{}
 		}
-		for i, q := range l.path {
-			s := l.states[i]
-			if x := excessOf(int64(q.Budget), int64(s.spent.Money), &s.money, c.money); x != nil {
-				x.quota, x.month, x.code = q, c.month, protocol.BudgetSpent
-				return x
-			}
-			if x := excessOf(int64(q.CarbonBudget), int64(s.spent.Carbon), &s.carbon, c.carbon); x != nil {
-				x.quota, x.month, x.code = q, c.month, protocol.CarbonBudgetSpent
-				return x
-			}
+		if c.money.isWithin(l.fits.money) && c.carbon.isWithin(l.fits.carbon) {
+			continue
+		}
+		if x := l.excessIn(c); x != nil {
+			return x
+		}
+		most := monthCost{c.month, c.money.most(l.fits.money), c.carbon.most(l.fits.carbon)}
+		if l.excessIn(most) == nil {
+			l.fits = most
+		}
+	}
+	return nil
+}
+
+// excessIn returns the first budget that has no room for a cost in the month of states; nil if all have.
+func (l *budgetLimits) excessIn(c monthCost) *budgetExcess {
+	for i, q := range l.path {
+		s := l.states[i]
+		if x := excessOf(int64(q.Budget), int64(s.spent.Money), &s.money, c.money); x != nil {
+			x.quota, x.month, x.code = q, c.month, protocol.BudgetSpent
+			return x
+		}
+		if x := excessOf(int64(q.CarbonBudget), int64(s.spent.Carbon), &s.carbon, c.carbon); x != nil {
+			x.quota, x.month, x.code = q, c.month, protocol.CarbonBudgetSpent
+			return x
 		}
 	}
 	return nil

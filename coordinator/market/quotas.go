@@ -162,6 +162,7 @@ type quotaLimit struct {
 	model string // of the GPUs that it counts; "": all
 	most  protocol.Milli
 	held  *useProfile
+	free  protocol.Milli // at every time: what takes no more has room, whenever it runs
 }
 
 // limitsOf returns the limits of a job. Without quotas there are none, and for a job without GPUs only
@@ -186,9 +187,13 @@ func (q *quotaUse) limitsOf(j *protocol.Job) (l quotaLimits) {
 }
 
 func (q *quotaUse) appendLimits(all []quotaLimit, leaf string) []quotaLimit {
-	all = append(all, quotaLimit{q.tree.QuotaOf(leaf), q.model, q.shares[leaf], q.profileOf(leaf)})
+	limit := func(by *protocol.Quota, most protocol.Milli) quotaLimit {
+		held := q.profileOf(by.Name)
+		return quotaLimit{by, q.model, most, held, most - protocol.Milli(held.peak())}
+	}
+	all = append(all, limit(q.tree.QuotaOf(leaf), q.shares[leaf]))
 	for _, g := range q.tree.CappedGroups(leaf) {
-		all = append(all, quotaLimit{g, q.model, g.Max, q.profileOf(g.Name)})
+		all = append(all, limit(g, g.Max))
 	}
 	return all
 }
@@ -201,7 +206,7 @@ func (l *quotaLimits) haveRoom(x *runUse) bool {
 // exceededBy returns the first limit that has no room for a run; nil if all have.
 func (l *quotaLimits) exceededBy(x *runUse) *quotaLimit {
 	for i := range l.limits {
-		if q := &l.limits[i]; q.counts(x.model) && protocol.Milli(q.held.peakBetween(x.from, x.to))+x.gpus > q.most {
+		if q := &l.limits[i]; x.gpus > q.free && q.counts(x.model) && protocol.Milli(q.held.peakBetween(x.from, x.to))+x.gpus > q.most {
 			return q
 		}
 	}
@@ -239,48 +244,43 @@ func (q *quotaUse) addUses(own []runUse, sign int64) {
 		return
 	}
 	q.budgets.addCosts(q.tree.BudgetedPathOf(own[0].job.Tenant), own, sign)
+	q.addGPUs(leaf, own, sign)
 	for _, x := range q.models {
-		if of := usesOfModel(own, x.model); len(of) > 0 {
-			x.addUses(of, sign)
-		}
-	}
-	spans := mergedSpans(own)
-	gpus := int64(0)
-	for i := range own {
-		gpus = max(gpus, int64(own[i].gpus))
-	}
-	gpus *= sign
-	q.profileOf(leaf).addSpans(spans, gpus)
-	for _, g := range q.tree.CappedGroups(leaf) {
-		q.profileOf(g.Name).addSpans(spans, gpus)
+		x.addGPUs(leaf, own, sign)
 	}
 }
 
-// usesOfModel returns those of some uses that are of GPUs of a model.
-func usesOfModel(all []runUse, model string) (of []runUse) {
-	for i := range all {
-		if all[i].model == model {
-			of = append(of, all[i])
+// addGPUs is addUses for the GPUs of the model that q counts.
+func (q *quotaUse) addGPUs(leaf string, own []runUse, sign int64) {
+	spans, most := make([]span, 0, len(own)), protocol.Milli(0)
+	for i := range own {
+		if x := &own[i]; q.model == "" || x.model == q.model {
+			spans, most = append(spans, span{x.from, x.to}), max(most, x.gpus)
 		}
 	}
-	return of
+	spans = mergeSpans(spans)
+	q.profileOf(leaf).addSpans(spans, sign*int64(most))
+	for _, g := range q.tree.CappedGroups(leaf) {
+		q.profileOf(g.Name).addSpans(spans, sign*int64(most))
+	}
 }
 
 // A span is a time in which something is held.
 type span struct{ from, to protocol.Time }
 
-// mergedSpans returns the times in which at least one of some uses is, by time and not overlapping.
-func mergedSpans(uses []runUse) (all []span) {
-	sorted := slices.Clone(uses)
-	slices.SortFunc(sorted, func(x, y runUse) int { return cmp.Compare(x.from, y.from) })
-	for _, x := range sorted {
-		if n := len(all); n > 0 && x.from <= all[n-1].to {
+// mergeSpans returns the same times in place, in their order and not overlapping.
+func mergeSpans(all []span) []span {
+	slices.SortFunc(all, func(x, y span) int { return cmp.Compare(x.from, y.from) })
+	n := 0
+	for _, x := range all {
+		if n > 0 && x.from <= all[n-1].to {
 			all[n-1].to = max(all[n-1].to, x.to)
 		} else {
-			all = append(all, span{x.from, x.to})
+			all[n] = x
+			n++
 		}
 	}
-	return all
+	return all[:n]
 }
 
 // namesModels reports whether some quota names a model.

@@ -94,7 +94,10 @@ type jobClaim struct {
 	market *Market
 	job    *protocol.Job
 	own    []runUse    // possible so far; of an award whose Accept may still arrive, too
-	quotas quotaLimits // of its tenant
+	quotas quotaLimits // of its tenant, beside what others may use
+
+	costs   []monthCost  // of own
+	scratch [2]monthCost // of the option that is looked at
 }
 
 // openClaim takes a job's possible uses out of the totals until its claim is closed.
@@ -102,9 +105,10 @@ func (u *plannedUse) openClaim(k *Market, j *protocol.Job) *jobClaim {
 	if u == nil {
 		return nil
 	}
-	c := &jobClaim{use: u, market: k, job: j, own: slices.Clone(u.jobs[j.ID]), quotas: u.quotas.limitsOf(j)}
+	c := &jobClaim{use: u, market: k, job: j, own: slices.Clone(u.jobs[j.ID])}
 	delete(u.jobs, j.ID)
 	u.updateProfiles(k, c.own, -1)
+	c.quotas = u.quotas.limitsOf(j)
 	return c
 }
 
@@ -127,12 +131,12 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []p
 	}
 	k, u := c.market, c.use
 	var overQuota runUse
-	var scratch [2]monthCost
 	first := len(c.own) // of what it may use at this site
 	var capped protocol.Rule
 	n := 0 // options that fit
+	whole := c.job.TotalGPUMilli()
 	for i := range all {
-		size := c.job.TotalGPUMilli()
+		size := whole
 		if gpus != nil {
 			size = gpus[i]
 		}
@@ -150,7 +154,7 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []p
 			continue
 		}
 		if c.quotas.budgets != nil {
-			x.costs = k.costsOf(scratch[:0], &c.quotas.budgets.use.month, c.job, size, &all[i], k.offOf(&all[i], grid))
+			x.costs = k.costsOf(c.scratch[:0], &c.quotas.budgets.use.month, c.job, size, &all[i], k.offOf(&all[i], grid))
 		}
 		if !c.quotas.haveRoom(&x) {
 			k.counts[string(protocol.OverQuota)]++
@@ -158,7 +162,7 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []p
 			overQuota.costs = slices.Clone(x.costs)
 			continue
 		}
-		c.own = mergeUse(c.own, first, x, u.quotas.namesModels())
+		c.mergeUse(first, x, u.quotas.namesModels())
 		if n++; n < i+1 { // some did not fit: the others are copied
 			fitting = append(slices.Grow(fitting, len(all)-1), all[i])
 		} else {
@@ -174,18 +178,20 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []p
 	return fitting, against
 }
 
-// mergeUse adds a use to those of a site, which are from an index on: one for all of its options, or one
+// mergeUse adds a use to the job's own at a site, which are from an index on: one for all of its options, or one
 // for each model.
-func mergeUse(all []runUse, first int, x runUse, byModel bool) []runUse {
-	for i := first; i < len(all); i++ {
-		if m := &all[i]; !byModel || m.model == x.model {
+func (c *jobClaim) mergeUse(first int, x runUse, byModel bool) {
+	for i := first; i < len(c.own); i++ {
+		if m := &c.own[i]; !byModel || m.model == x.model {
 			m.from, m.to, m.power, m.gpus = min(m.from, x.from), max(m.to, x.to), max(m.power, x.power), max(m.gpus, x.gpus)
 			m.costs = mostCosts(m.costs, x.costs)
-			return all
+			return
 		}
 	}
-	x.costs = slices.Clone(x.costs)
-	return append(all, x)
+	n := len(c.costs)
+	c.costs = append(c.costs, x.costs...)
+	x.costs = c.costs[n:len(c.costs):len(c.costs)]
+	c.own = append(c.own, x)
 }
 
 // updateProfiles adds a job's possible uses to each profile built so far, or with sign -1
@@ -266,6 +272,14 @@ func (d *useProfile) splitAt(t protocol.Time) int {
 // t.
 func (d *useProfile) indexAt(t protocol.Time) (int, bool) {
 	return slices.BinarySearchFunc(*d, t, func(s useStep, t protocol.Time) int { return cmp.Compare(s.at, t) })
+}
+
+// peak returns the largest amount at any time.
+func (d *useProfile) peak() (most int64) {
+	for i := range *d {
+		most = max(most, (*d)[i].sum)
+	}
+	return most
 }
 
 // peakBetween returns the largest amount in [from, to).
