@@ -49,7 +49,7 @@ type Round struct {
 	// Planning is that of the Call; the zero Planning means the default.
 	Planning protocol.Planning
 
-	LeftOut []protocol.JobID // of a full round: waiting jobs that the call had no room for, sorted
+	LeftOut []protocol.JobID // of a full round: waiting jobs that the call had no room for, and those whose plan is fixed, sorted
 
 	jitter CostJitter // that of the Auction's Config
 }
@@ -94,6 +94,7 @@ type Decision struct {
 	MayQueue bool               // the site keeps the job in its queue until it has capacity
 	PauseAt  protocol.Time      // when the site pauses the job and returns the rest to the market; 0: never
 	Until    protocol.Time      // of Defer: when the lot could start, as far as the rule knows
+	Fixed    bool               // of Defer: the plan is final, and no full round before then calls the lot
 	HeldBy   Pool               // of Defer: the GPUs on which the lot would start now, had they room; zero: room does not hold it
 	Why      protocol.Reason
 	NearTies []NearTie // of Award: options that may replace Option, which is among them; or none

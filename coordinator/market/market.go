@@ -119,6 +119,7 @@ type Market struct {
 	congestion   congestion
 	rounds       uint64        // opened so far
 	replan       protocol.Time // when the next full round is due
+	plansFixed   bool          // the rule ever fixed a plan, so that full rounds may leave lots out
 	last         protocol.Time // time of the latest step
 
 	ledger            accounts.Balances

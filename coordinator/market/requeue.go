@@ -32,7 +32,10 @@ func (k *Market) deferLot(now protocol.Time, l *lot, d auction.Decision) {
 	if l.whole != nil && l.whole.joint.apart > 0 {
 		l.due = now.Add(k.cfg.Gather)
 	}
-	l.due = min(l.due.Ceil(k.cfg.Gather), max(k.replan, now.Add(k.cfg.Gather))) // with the lots of the same gathering interval, and at the latest in the next full round
+	l.due = l.due.Ceil(k.cfg.Gather) // with the lots of the same gathering interval
+	if k.plansFixed = k.plansFixed || d.Fixed; !d.Fixed {
+		l.due = min(l.due, max(k.replan, now.Add(k.cfg.Gather)))
+	}
 	k.timers.addToTimerQueue(l)
 }
 

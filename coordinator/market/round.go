@@ -125,10 +125,10 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 	return append(append(msgs, own...), k.sendAndRecord(now, "", call))
 }
 
-// waitingLeftOut returns the waiting jobs, sorted, if more are due than the full round could hold.
-// The rule's plan keeps their places until the next round calls them.
+// waitingLeftOut returns the waiting jobs, sorted, if more are due than the full round could hold, or
+// the rule fixed its plans for some. The rule's plan keeps their places until the next round calls them.
 func (k *Market) waitingLeftOut(now protocol.Time) (ids []protocol.JobID) {
-	if due := k.timers.nextDue(k.lots); due == 0 || due > now {
+	if due := k.timers.nextDue(k.lots); !k.plansFixed && (due == 0 || due > now) {
 		return nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {

@@ -16,8 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/learned"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
@@ -385,6 +388,30 @@ func TestAPlanStandsUntilItsHourUnlessTheLearnerReplans(t *testing.T) {
 	}
 	if asked[1] <= asked[0] {
 		t.Errorf("a learner that replans was asked %d times, one that does not %d times", asked[1], asked[0])
+	}
+}
+
+// Sites are asked for a job when the learner is, and not for what it planned.
+func TestSitesAreAskedWhenTheLearnerIs(t *testing.T) {
+	for _, replan := range []bool{false, true} {
+		questions, called := 0, 0
+		_, err := scenarios.Replay(t.Context(), smallDay(t, 7, 60), scenarios.PolicyOutside, new(membus.Bus), scenarios.Options{
+			Rule: func() auction.ClearingRule {
+				return learned.NewRule(func(q *learned.Question) (int, string) { questions++; return q.Best, "" }, replan)
+			},
+			Record: func(m protocol.Message) error {
+				if c, ok := m.Body.(protocol.CallForBids); ok {
+					called += len(c.Jobs)
+				}
+				return nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if questions != called || questions < 60 {
+			t.Errorf("replan %v: sites were asked %d times for a job, the learner %d times", replan, called, questions)
+		}
 	}
 }
 

@@ -160,7 +160,7 @@ func (b *Rule) decideLot(r *auction.Round, l *auction.Lot) auction.Decision {
 	was, planned := b.plan[l.Job.ID]
 	if p := was; planned {
 		if !b.replan && p.option.Start > r.Now && slices.ContainsFunc(l.Bids, func(m auction.SiteBids) bool { return m.Site == p.site }) {
-			return deferTo(p)
+			return b.deferTo(p)
 		}
 		b.giveUpPlan(l.Job.ID, p)
 	}
@@ -231,7 +231,7 @@ func (b *Rule) decideOption(r *auction.Round, l *auction.Lot, c *candidate, note
 	if l.Job.MayWait() && l.Job.GPUs <= 1 && !short && c.option.Start >= r.Now.Add(soonStart) {
 		p := plannedJob{site: d.Site, option: d.Option, gpus: gpus}
 		b.plan[l.Job.ID] = p
-		return deferTo(p)
+		return b.deferTo(p)
 	}
 	d.MayQueue = true
 	if c.option.Start >= r.Now.Add(soonStart) && b.couldStart(r) { // the hour was chosen: the site does not start the job before it
@@ -261,9 +261,9 @@ func (b *Rule) keepPlan(j *protocol.Job, d auction.Decision) {
 	}
 }
 
-// deferTo defers a job to its planned start.
-func deferTo(p plannedJob) auction.Decision {
-	return auction.Decision{Until: p.option.Start, Site: p.site, Option: p.option, Why: protocol.Reason{Code: protocol.CheaperLater}}
+// deferTo defers a job to its planned start. Sites are not asked again before that, unless the learner is.
+func (b *Rule) deferTo(p plannedJob) auction.Decision {
+	return auction.Decision{Until: p.option.Start, Fixed: !b.replan, Site: p.site, Option: p.option, Why: protocol.Reason{Code: protocol.CheaperLater}}
 }
 
 // noteDecision keeps what later observations say of a decision.
