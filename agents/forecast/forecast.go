@@ -122,7 +122,7 @@ func (t *track) typicalValue(rule Rule, h, anchor hour) int64 {
 // recentMedian returns the median of the published values of the last two days up to
 // and including anchor, which is one of them.
 func (t *track) recentMedian(anchor hour) int64 {
-	var known []int64
+	known := make([]int64, 0, medianHours) // its size is constant, so that it is no garbage
 	for h := max(anchor-medianHours+1, t.first); h <= anchor; h++ {
 		if v, ok := t.factAt(h); ok {
 			known = append(known, v)

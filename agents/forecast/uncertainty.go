@@ -1,5 +1,7 @@
 package forecast
 
+import "math"
+
 // How far a forecast may be off. A forecast of a grid one day ahead is off by
 // about as much as one day differs from the day before; a nearer one by less and
 // a farther one by more, about with the square root of the lead. That holds for
@@ -50,13 +52,15 @@ func errorSpread(rule Rule, restless int64, lead hour) int64 {
 	return mulDiv(mulDiv(restless, fourInFive, 1000), integerSqrt(int64(lead)*1_000_000/day), 1000)
 }
 
-// integerSqrt returns the square root of n, rounded down.
+// integerSqrt returns the square root of n, rounded down. It is exact on any machine: the root of a float64
+// is rounded as IEEE 754 says, so it is off by one at most.
 func integerSqrt(n int64) int64 {
-	r := int64(0)
-	for bit := int64(1) << 30; bit > 0; bit >>= 1 {
-		if x := r + bit; x <= n/x {
-			r = x
-		}
+	r := int64(math.Sqrt(float64(n)))
+	for r > n/max(r, 1) {
+		r--
+	}
+	for r+1 <= n/(r+1) {
+		r++
 	}
 	return r
 }
