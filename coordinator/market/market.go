@@ -188,6 +188,7 @@ type lot struct {
 	whole     *lot      // of a part: its job; else nil
 	parts     []*lot    // of a job in parts
 	prepared  bool      // of a part: its site accepted the award, and waits for the others
+	asked     bool      // of a part: this process sent its award, so that it heard all answers since
 	committed bool      // of a job in parts: all stand
 	joint     jointWait // of a job in parts
 

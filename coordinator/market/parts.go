@@ -126,11 +126,12 @@ func (k *Market) awardPart(now protocol.Time, p *lot) {
 		w.lease = now.Add(partLeases * k.cfg.Lease)
 	}
 	k.partAwarded(p, w.epoch, w.lease)
+	p.asked = true
 }
 
 // partAwarded notes that a part is awarded; Restore does, too.
 func (k *Market) partAwarded(p *lot, epoch uint64, lease protocol.Time) {
-	p.epoch, p.lease, p.due, p.prepared, p.started = epoch, lease, 0, false, 0
+	p.epoch, p.lease, p.due, p.prepared, p.asked, p.started = epoch, lease, 0, false, false, 0
 	w := p.whole
 	w.epoch, w.lease, w.committed = epoch, lease, false
 	if due := k.cutOff(lease); w.due != due {
@@ -146,7 +147,7 @@ func (k *Market) handlePartAccept(now protocol.Time, m protocol.Message, p *lot,
 	if now > w.due {
 		k.counts["accept-after-cut-off"]++
 		void := k.confirmPart(now, p, protocol.AwardVoid)
-		return append(k.stopParts(now, w, protocol.Reason{Code: protocol.Unconfirmed, Note: "not all sites accepted in time"}), void)
+		return append(k.stopParts(now, w, protocol.Reason{Code: protocol.Unconfirmed, Note: lateAccepts}), void)
 	}
 	if p.prepared {
 		k.counts["accept-of-nothing"]++
@@ -161,6 +162,9 @@ func (k *Market) handlePartAccept(now protocol.Time, m protocol.Message, p *lot,
 	}
 	return k.commitParts(now, w)
 }
+
+// lateAccepts says why parts do not stand.
+const lateAccepts = "not all sites accepted in time"
 
 // wakeAllowance is how much later than a site may start an award its nodes may be awake.
 const wakeAllowance = 5 * time.Minute
@@ -218,7 +222,7 @@ func (l *lot) partStarted() {
 
 // partsDue stops the parts of a job at the cut-off or at the start deadline.
 func (k *Market) partsDue(now protocol.Time, w *lot) []protocol.Message {
-	why := protocol.Reason{Code: protocol.Unconfirmed, Note: "not all sites accepted in time"}
+	why := protocol.Reason{Code: protocol.Unconfirmed, Note: lateAccepts}
 	if w.committed {
 		k.counts["parts-not-started"]++
 		why = protocol.Reason{Code: protocol.NotStarted, Note: w.missedStarts()}
@@ -240,12 +244,23 @@ func (k *Market) partsDecided(w *lot) protocol.PartsDecided {
 // stopParts records that the parts of a job do not stand, voids what is not confirmed of them, and has what is
 // confirmed stopped.
 func (k *Market) stopParts(now protocol.Time, w *lot, why protocol.Reason) []protocol.Message {
+	silent := w.silentParts()
+	if len(silent) > 0 && why.Code == protocol.Unconfirmed {
+		why.Note = silenceNote(silent)
+	}
 	d := k.partsDecided(w)
 	d.Why = why
 	msgs := []protocol.Message{k.sendAndRecord(now, w.from, d)}
 	for _, p := range w.parts {
 		if p.state == awarded && p.prepared {
 			msgs = append(msgs, k.confirmPart(now, p, protocol.AwardVoid))
+		}
+	}
+	if why.Code == protocol.Unconfirmed {
+		for _, p := range silent {
+			msgs = append(msgs, k.countMissedStart(k.sender.NewMessage(now, protocol.AgentParty(p.site), protocol.Preempt{
+				Job: p.job.ID, Epoch: p.epoch, Why: protocol.Reason{Code: protocol.NotStarted, Note: why.Note},
+			})))
 		}
 	}
 	stopped := make(map[*lot]bool) // before
@@ -257,13 +272,20 @@ func (k *Market) stopParts(now protocol.Time, w *lot, why protocol.Reason) []pro
 		if p.state == accepted && p.preempt != nil {
 			m := k.requestPreempt(now, p)
 			if !stopped[p] && p.preempt.Why.Code == protocol.NotStarted {
-				k.recordEvent(m)
-				k.trust.ObserveMissedStart(p.site)
+				k.countMissedStart(m)
 			}
 			msgs = append(msgs, m)
 		}
 	}
 	return append(msgs, k.tellWhole(now, w)...)
+}
+
+// countMissedStart records the stop of a part that its site was to run and did not answer for, or did not start,
+// while others held room: it counts against the site's trust.
+func (k *Market) countMissedStart(stop protocol.Message) protocol.Message {
+	k.recordEvent(stop)
+	k.trust.ObserveMissedStart(stop.To.SiteName())
+	return stop
 }
 
 // confirmPart returns a Confirm for the current award of a part.

@@ -2,9 +2,11 @@ package market
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -300,5 +302,49 @@ func TestPartsPromisedFarApartDoNotStand(t *testing.T) {
 	sent := s.send("agent/oslo", protocol.Accept{Job: "train.2", Epoch: 1, Start: s.now.Add(20 * time.Minute)})
 	if d := lastSent[protocol.PartsDecided](s); d.Committed || d.Why.Code != protocol.PartsApart || len(confirms(sent, protocol.AwardVoid)) != 2 {
 		t.Errorf("decided %+v, sent %v", d, sent)
+	}
+}
+
+// Silence at the cut-off counts against trust while another site holds room, and once; restored, too. It does not
+// where nobody held room, nor of an award that a predecessor sent, since what was answered may have gone to that one.
+func TestSilenceAtTheCutOffCountsAgainstTrust(t *testing.T) {
+	for _, tc := range []struct {
+		name               string
+		accepts, takenOver bool
+		want               protocol.Milli
+	}{{"while bern holds room", true, false, 1200}, {"while nobody does", false, false, accounts.HonestFactor}, {"of an award of the predecessor", true, true, accounts.HonestFactor}} {
+		s := newTestMarket(t, "bern", "oslo")
+		var log []protocol.Message
+		restored := func() *Market {
+			k := New(Config{}, s.rule)
+			for _, m := range log {
+				k.Restore(m)
+			}
+			return k
+		}
+		step := func(do func()) {
+			do()
+			log = append(log, slices.Clone(s.market.Events())...)
+		}
+		step(func() { s.send(protocol.Submitter, protocol.Submit{Job: s.dividedJob()}) })
+		step(func() { s.callParts() })
+		if tc.accepts {
+			step(func() { s.acceptPart("bern", "train.1", 1) })
+		}
+		if tc.takenOver {
+			s.market = restored()
+		}
+		for count[protocol.PartsDecided](s.sent) == 0 {
+			step(func() { s.wait() })
+		}
+		for _, k := range []*Market{s.market, restored()} {
+			if bern, oslo := k.trust.TrustFactor("bern"), k.trust.TrustFactor("oslo"); bern != accounts.HonestFactor || oslo != tc.want {
+				t.Errorf("silence %s: factors of %d for bern and %d for oslo; want 1000 and %d", tc.name, bern, oslo, tc.want)
+			}
+		}
+		why := lastSent[protocol.PartsDecided](s).Why
+		if says := strings.Contains(why.Note, "oslo did not accept train.2 in time, which counts against the trust factor"); says != (tc.want > accounts.HonestFactor) {
+			t.Errorf("silence %s: decided because %+v", tc.name, why)
+		}
 	}
 }

@@ -201,14 +201,47 @@ func jointStartNote(awards []*auction.Decision, now protocol.Time, slack time.Du
 
 // missedStarts says which parts of a job that all sites accepted did not run at the start deadline.
 func (l *lot) missedStarts() string {
-	var parts, sites []string
+	var missed []*lot
 	for _, p := range l.parts {
 		if p.state == accepted && p.started != p.epoch {
-			parts = append(parts, format.CleanText(string(p.job.ID)))
-			if !slices.Contains(sites, p.site) {
-				sites = append(sites, p.site)
-			}
+			missed = append(missed, p)
 		}
 	}
-	return format.JoinWithAnd(parts) + " did not run at the start deadline, which counts against the trust factor of " + format.JoinWithAnd(sites)
+	return namesOf(missed, false) + " did not run at the start deadline, which counts against the trust factor of " + namesOf(missed, true)
+}
+
+// silentParts returns the parts of a job whose sites have not answered their awards, if others have accepted theirs
+// and hold room. Of an award that its predecessor sent, a market does not know what was answered.
+func (l *lot) silentParts() (silent []*lot) {
+	held := false
+	for _, p := range l.parts {
+		held = held || p.prepared
+		if p.state == awarded && !p.prepared && p.asked {
+			silent = append(silent, p)
+		}
+	}
+	if !held {
+		return nil
+	}
+	return silent
+}
+
+// silenceNote says which sites did not answer.
+func silenceNote(silent []*lot) string {
+	return namesOf(silent, true) + " did not accept " + namesOf(silent, false) + " in time, which counts against the trust factor"
+}
+
+// namesOf lists the ids of parts, or their sites.
+func namesOf(parts []*lot, sites bool) string {
+	var names []string
+	for _, p := range parts {
+		name := format.CleanText(string(p.job.ID))
+		if sites {
+			name = p.site
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return format.JoinWithAnd(names)
 }

@@ -170,7 +170,7 @@ func RunSeed(seed uint64, plan FaultPlan) (FaultCounts, error) {
 
 // A FaultCounts counts what happened in runs.
 type FaultCounts struct {
-	Steps, Messages, Lost, Repeated, Crashes, Pauses, Cuts, Takeovers, Jobs, Ran, Refused, Preempted, Alone, Committed, Voided, Services, Moves, MovesCut, Missed int
+	Steps, Messages, Lost, Repeated, Crashes, Pauses, Cuts, Takeovers, Jobs, Ran, Refused, Preempted, Alone, Committed, Voided, Services, Moves, MovesCut, Missed, Silent int
 }
 
 // AddCounts adds the counts of another run.
@@ -181,7 +181,7 @@ func (s *FaultCounts) AddCounts(t FaultCounts) {
 	}{
 		{&s.Steps, t.Steps}, {&s.Messages, t.Messages}, {&s.Lost, t.Lost}, {&s.Repeated, t.Repeated}, {&s.Crashes, t.Crashes},
 		{&s.Pauses, t.Pauses}, {&s.Cuts, t.Cuts}, {&s.Takeovers, t.Takeovers}, {&s.Jobs, t.Jobs}, {&s.Ran, t.Ran}, {&s.Refused, t.Refused}, {&s.Preempted, t.Preempted}, {&s.Alone, t.Alone},
-		{&s.Committed, t.Committed}, {&s.Voided, t.Voided}, {&s.Services, t.Services}, {&s.Moves, t.Moves}, {&s.MovesCut, t.MovesCut}, {&s.Missed, t.Missed},
+		{&s.Committed, t.Committed}, {&s.Voided, t.Voided}, {&s.Services, t.Services}, {&s.Moves, t.Moves}, {&s.MovesCut, t.MovesCut}, {&s.Missed, t.Missed}, {&s.Silent, t.Silent},
 	} {
 		*v.to += v.n
 	}
