@@ -1,165 +1,27 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/gridbid/gridbid/bus"
-	"github.com/gridbid/gridbid/bus/natsbus"
-	"github.com/gridbid/gridbid/bus/natsbus/federation"
 	"github.com/gridbid/gridbid/bus/wal"
 	"github.com/gridbid/gridbid/coordinator/rights"
-	"github.com/gridbid/gridbid/internal/daemon"
-	"github.com/gridbid/gridbid/internal/ports"
 	"github.com/gridbid/gridbid/protocol"
 )
-
-// patience is far longer than anything takes on a busy machine; only a test that fails waits for it.
-const patience = 2 * time.Minute
-
-// A safeBuffer is a log that is read while it is written.
-type safeBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-// A liveStage is a coordinator as it is started by its configuration file, with the hub in its
-// process, and credentials and keys of the tenants vision and rogue.
-type liveStage struct {
-	*testing.T
-	dir, api string
-	fed      *federation.Federation
-	tokens   map[string]string
-	log      safeBuffer
-}
-
-func newLiveStage(t *testing.T) *liveStage {
-	s := &liveStage{T: t, dir: filepath.Join(t.TempDir(), "fed"), tokens: make(map[string]string)}
-	free, err := ports.FreePorts(4)
-	s.must(err)
-	s.fed, err = federation.InitFederation(s.dir, federation.Setup{Port: free[0], LeafPort: free[1], Route: free[2]}, time.Now())
-	s.must(err)
-	var f rights.File
-	for _, c := range []rights.Credential{{Name: "vision", Role: rights.Tenant, Tenant: "vision"}, {Name: "rogue", Role: rights.Tenant, Tenant: "rogue"}, {Name: "auditor", Role: rights.Auditor}} {
-		c.Expires = time.Now().Add(time.Hour)
-		token, c, err := rights.NewCredential(c, time.Now())
-		s.must(err)
-		s.tokens[c.Name], f.Credentials = token, append(f.Credentials, c)
-		if c.Tenant != "" {
-			_, err = s.fed.AddTenant(federation.TenantSetup{Name: c.Tenant})
-			s.must(err)
-		}
-	}
-	text, err := json.Marshal(f)
-	s.must(err)
-	s.must(os.WriteFile(filepath.Join(s.dir, "coordinator", "credentials.json"), text, 0o600))
-	c, err := loadConfig(filepath.Join(s.dir, "coordinator", federation.CoordinatorFile))
-	s.must(err)
-	s.api = fmt.Sprintf("127.0.0.1:%d", free[3])
-	c.Listen, c.Credentials = s.api, filepath.Join(s.dir, "coordinator", "credentials.json")
-	access, err := natsbus.ReadAccess(c.NATSFile)
-	s.must(err)
-	setup, err := prepareSetup(c, &daemon.Process{Settings: c.Settings, Access: access, Log: slog.New(slog.NewTextHandler(&s.log, nil))})
-	s.must(err)
-	ctx, end := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- setup.serveCoordinator(ctx) }()
-	t.Cleanup(func() {
-		end()
-		if err := <-done; err != nil {
-			t.Errorf("the coordinator ended with %v", err)
-		}
-	})
-	s.until("the coordinator leads", func() bool {
-		answer, err := http.Get("http://" + s.api + "/readyz")
-		if err != nil {
-			return false
-		}
-		text, _ := io.ReadAll(answer.Body)
-		_ = answer.Body.Close()
-		return strings.Contains(string(text), "leading")
-	})
-	return s
-}
-
-func (s *liveStage) must(err error) {
-	s.Helper()
-	if err != nil {
-		s.Fatal(err)
-	}
-}
-
-func (s *liveStage) until(what string, done func() bool) {
-	s.Helper()
-	for range 12_000 {
-		if done() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	s.Fatalf("waited in vain until %s; the log says\n%s", what, s.log.String())
-}
-
-// as sends a request by a credential.
-func (s *liveStage) as(who, method, path, kind, body string) (code int, text string) {
-	s.Helper()
-	r, err := http.NewRequest(method, "http://"+s.api, strings.NewReader(body))
-	s.must(err)
-	if r.URL, err = url.Parse("http://" + s.api + path); err != nil { // a path that no client would send
-		r.URL = &url.URL{Scheme: "http", Host: s.api, Opaque: "//" + s.api + path}
-	}
-	r.Header.Set("Content-Type", kind)
-	r.Header.Set("Authorization", "Bearer "+s.tokens[who])
-	answer, err := (&http.Client{Timeout: patience}).Do(r)
-	if err != nil {
-		return 0, err.Error() // the server closed the connection
-	}
-	defer answer.Body.Close()
-	all, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return 0, err.Error()
-	}
-	return answer.StatusCode, string(all)
-}
-
-func (s *liveStage) join(tenant string) bus.Conn {
-	s.Helper()
-	access, err := natsbus.ReadAccess(filepath.Join(s.dir, "tenants", tenant, federation.TenantFile))
-	s.must(err)
-	b, err := natsbus.Open(access.Access)
-	s.must(err)
-	conn, err := b.Connect(s.Context(), protocol.TenantParty(tenant))
-	s.must(err)
-	s.Cleanup(func() { _ = conn.Close() })
-	return conn
-}
 
 // jobs returns how the jobs of all stand, as far as others could change that.
 func (s *liveStage) jobs() string {
@@ -267,6 +129,24 @@ func TestAHostileTenantSeesAndChangesNothingOfOthers(t *testing.T) {
 	} else {
 		sees("a submission of an id that is taken", text, "secret-1")
 	}
+	for _, tc := range []struct {
+		at   string
+		want []int
+	}{
+		{"GET /v1/services", []int{200}}, {"GET /v1/services/secret-s", []int{404}}, {"DELETE /v1/services/secret-s", []int{404}},
+		{"POST /v1/services/secret-s/scale", []int{400, 404}}, {"POST /v1/services/secret-s/rebalance", []int{400, 404}},
+		{"GET /v1/quotas", []int{200}}, {"POST /v1/quotas/vision", []int{403}}, {"GET /v1/jobs/secret-1/logs", []int{404}},
+		{"GET /v1/proof?tenant=vision", []int{403, 404}}, {"GET /v1/proof?party=tenant/vision", []int{403, 404}}, {"GET /v1/proof?site=oslo", []int{403, 404}},
+		{"POST /v1/sites/oslo/drain", []int{403}}, {"POST /v1/sites/oslo/gone", []int{403}}, {"POST /v1/policy", []int{403}},
+	} {
+		method, path, _ := strings.Cut(tc.at, " ")
+		code, text := s.as("rogue", method, path, "application/json", "")
+		asked := slices.DeleteFunc([]string{"secret-s", "secret-1", "vision"}, func(x string) bool { return !strings.Contains(path, x) })
+		if sees(tc.at, text, asked...); !slices.Contains(tc.want, code) {
+			t.Errorf("%s: %d %s; want one of %v", tc.at, code, text, tc.want)
+		}
+	}
+	s.onThePage(sees)
 	slowIsEnded := s.slowClient()
 	s.overNATS(sees)
 	s.recordsTellNothing(sees)
@@ -286,13 +166,23 @@ func TestAHostileTenantSeesAndChangesNothingOfOthers(t *testing.T) {
 	// The victim's connection and the market go on, and the rogue's ends when it is revoked.
 	s.send(victim, "vision", jobOf("vision/secret-3", "vision"), "vision/secret-3")
 	conn := s.join("rogue")
+	feed := s.openFeed("rogue")
 	revoked := time.Now()
 	s.must(s.fed.RevokeTenant("rogue", time.Now()))
-	select {
-	case <-drained(conn):
-		t.Logf("the connection was cut after %v", time.Since(revoked).Round(10*time.Millisecond))
-	case <-time.After(patience):
-		t.Error("the connection of a revoked tenant stays open")
+	s.revokeCredential("rogue")
+	for what, ended := range map[string]<-chan struct{}{"NATS": drained(conn), "API": feed} {
+		select {
+		case <-ended:
+			took := time.Since(revoked).Round(10 * time.Millisecond)
+			if t.Logf("the connection to %s was cut after %v", what, took); took > 10*time.Second {
+				t.Errorf("the connection of a revoked tenant to %s was cut after %v; 10 s are promised", what, took)
+			}
+		case <-time.After(patience):
+			t.Errorf("the connection of a revoked tenant to %s stays open", what)
+		}
+	}
+	if code, text := s.as("rogue", "GET", "/v1/jobs", "", ""); code != 401 {
+		t.Errorf("a revoked credential is answered %d %s", code, text)
 	}
 	s.send(victim, "vision", protocol.Cancel{Job: "vision/secret-3"}, "vision/secret-3")
 }
@@ -306,6 +196,90 @@ func drained(conn bus.Conn) <-chan struct{} {
 		}
 	}()
 	return done
+}
+
+// openFeed opens the feed of the page by a credential, and returns a channel that is closed when it ends.
+func (s *liveStage) openFeed(who string) <-chan struct{} {
+	s.Helper()
+	r, err := http.NewRequest("GET", "http://"+s.api+"/events", nil)
+	s.must(err)
+	r.Header.Set("Authorization", "Bearer "+s.tokens[who])
+	answer, err := http.DefaultClient.Do(r)
+	s.must(err)
+	if answer.StatusCode != http.StatusOK {
+		s.Fatalf("the feed answers %s", answer.Status)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, answer.Body)
+		_ = answer.Body.Close()
+	}()
+	return ended
+}
+
+// revokeCredential revokes a credential in the file that the coordinator watches.
+func (s *liveStage) revokeCredential(name string) {
+	s.Helper()
+	file := filepath.Join(s.dir, "coordinator", "credentials.json")
+	text, err := os.ReadFile(file)
+	s.must(err)
+	var f rights.File
+	s.must(json.Unmarshal(text, &f))
+	for i := range f.Credentials {
+		if f.Credentials[i].Name == name {
+			f.Credentials[i].Revoked = time.Now()
+		}
+	}
+	text, err = json.Marshal(f)
+	s.must(err)
+	s.must(os.WriteFile(file+".new", text, 0o600))
+	s.must(os.Rename(file+".new", file))
+}
+
+// onThePage signs in to the page as the hostile tenant, and tries to cancel the jobs of others by forms of its own
+// session, of none and of another site's page.
+func (s *liveStage) onThePage(sees func(what, text string, asked ...string)) {
+	s.Helper()
+	jar, err := cookiejar.New(nil)
+	s.must(err)
+	browser := &http.Client{Jar: jar, Timeout: patience}
+	do := func(method, path string, form url.Values, site string) (int, string) {
+		s.Helper()
+		r, err := http.NewRequest(method, "http://"+s.api+path, strings.NewReader(form.Encode()))
+		s.must(err)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if site != "" {
+			r.Header.Set("Sec-Fetch-Site", site)
+		}
+		answer, err := browser.Do(r)
+		s.must(err)
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		s.must(err)
+		return answer.StatusCode, string(text)
+	}
+	if code, text := do("POST", "/login", url.Values{"token": {s.tokens["rogue"]}}, ""); code != 200 {
+		s.Fatalf("signing in: %d %.200s", code, text)
+	}
+	_, act := do("GET", "/act?job=x", nil, "")
+	found := regexp.MustCompile(`name="form" value="([^"]+)"`).FindStringSubmatch(act)
+	if found == nil {
+		s.Fatalf("no form in\n%s", act)
+	}
+	for _, id := range []string{"secret-1", "vision/secret-2"} {
+		for what, tc := range map[string]struct {
+			form, site string
+			code       int
+		}{"its own form": {found[1], "", 200}, "no form": {"", "", 403}, "another site's page": {found[1], "cross-site", 403}} {
+			code, text := do("POST", "/cancel", url.Values{"job": {id}, "form": {tc.form}}, tc.site)
+			if sees("cancelling on the page", text, id); code != tc.code || code == 200 && !strings.Contains(text, "unknown job") {
+				s.Errorf("%s cancels a job of another: %d %.300s", what, code, text)
+			}
+		}
+		_, text := do("GET", "/log?job="+url.QueryEscape(id), nil, "")
+		sees("logs on the page", text, id)
+	}
 }
 
 // overNATS sends what a tenant may not, and its own messages once more.

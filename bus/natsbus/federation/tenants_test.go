@@ -83,6 +83,33 @@ func TestATenantReachesItsOwnSubjectsAlone(t *testing.T) {
 	}
 }
 
+// What another tenant sent, byte by byte, is heard from nobody else: the coordinator drops what claims another sender
+// than its subject. What the tenant says itself comes through after it.
+func TestCapturedMessagesOfAnotherTenantAreDropped(t *testing.T) {
+	s := newStage(t)
+	coordinator := s.join(s.hub, protocol.Coordinator)
+	conn, _ := s.raw("", "vision")
+	say := func(who protocol.Party, job protocol.JobID) {
+		t.Helper()
+		bytes, err := protocol.Encode(protocol.Message{Version: protocol.Current, At: 1, From: who, Seq: 1, To: protocol.Coordinator, Body: protocol.Cancel{Job: job}})
+		s.must(err)
+		s.must(conn.Publish("gridbid.v1.tenant-vision.coordinator.cancel", bytes))
+	}
+	for range 3 {
+		say(protocol.TenantParty("speech"), "speech/1")
+	}
+	say(vision, "vision/1")
+	s.must(conn.FlushTimeout(patience))
+	select {
+	case m := <-coordinator.Messages():
+		if m.From != vision || m.Body != (protocol.Cancel{Job: "vision/1"}) {
+			t.Errorf("the coordinator heard %+v", m)
+		}
+	case <-time.After(patience):
+		t.Fatal("the coordinator heard nothing")
+	}
+}
+
 // A server of a tenant's own is not admitted: it could pass on what a client may not listen to.
 func TestATenantHasNoServerOfItsOwn(t *testing.T) {
 	s := newStage(t)
