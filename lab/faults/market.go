@@ -96,6 +96,8 @@ func (h *simHost) startLeading() {
 	}
 	if p.plan.Preempting > 0 {
 		m.SetPolicy(p.policy())
+	} else if len(p.quotas) > 0 {
+		m.SetPolicy(protocol.Policy{Version: 1, By: "ada", Quotas: p.quotas})
 	}
 	p.stream.incarnation++
 	p.stream.last++

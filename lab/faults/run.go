@@ -28,6 +28,7 @@ type faultRun struct {
 	// a fault at a chosen moment. It returns true to lose the message.
 	beforeSend       func(from *simHost, m protocol.Message) bool
 	decommissionSite func(site string)
+	quotas           []protocol.Quota // that each leader has in force, if a test sets some
 
 	// recordStory turns recording of the story on.
 	recordStory bool
