@@ -13,6 +13,7 @@ package tenantview
 
 import (
 	"slices"
+	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -24,8 +25,13 @@ type View struct {
 	submitted   map[protocol.JobID][]protocol.Message // that the coordinator has not answered yet, oldest first
 	rounds      map[uint64]bool                       // that called an own job
 	incarnation uint64
-	policy      bool // was shown
+	marked      protocol.Time // of the last InputLog that was shown
+	policy      bool          // was shown
 }
+
+// markEvery is how far the end of a tenant's part of a live record may be behind that of the record: what stands at
+// its end is what is so now, also for a tenant that was told nothing for hours.
+const markEvery = 10 * time.Second
 
 // New returns the view of the tenants that has names.
 func New(has func(tenant string) bool) *View {
@@ -61,9 +67,9 @@ func (v *View) Show(m protocol.Message) (out []protocol.Message) {
 		}
 	case protocol.CallForBids:
 		return v.showCall(m, b)
-	case protocol.InputLog: // without inputs: it says that the record is of a live coordinator
-		if b.Incarnation != v.incarnation {
-			v.incarnation = b.Incarnation
+	case protocol.InputLog: // without inputs: it says that the record is of a live coordinator, and what time it is there
+		if b.Incarnation != v.incarnation || m.At >= v.marked.Add(markEvery) {
+			v.incarnation, v.marked = b.Incarnation, m.At
 			m.Body = protocol.InputLog{Incarnation: b.Incarnation}
 			return []protocol.Message{m}
 		}

@@ -236,3 +236,27 @@ func TestATenantReadsItsOwnQuotas(t *testing.T) {
 		t.Errorf("that its quotas are gone is shown as %+v", out)
 	}
 }
+
+// A tenant that is told nothing reads what time it is in a live record, ten seconds ago at most, and no input of it.
+func TestTheEndOfALiveRecordIsNow(t *testing.T) {
+	v := tenantview.New(func(tenant string) bool { return tenant == "team-a" })
+	const start protocol.Time = 1_767_571_200_000
+	last, shown := protocol.Time(0), 0
+	for i := range 600 {
+		at := start.Add(time.Duration(i) * 500 * time.Millisecond)
+		in := protocol.InputLog{Incarnation: 3, Steps: []protocol.Input{{From: "agent/oslo", Seq: uint64(i)}}}
+		for _, m := range v.Show(protocol.Message{Version: protocol.Current, At: at, From: protocol.InputRecorder, Seq: uint64(i + 1), Body: in}) {
+			b, ok := m.Body.(protocol.InputLog)
+			if shown++; !ok || len(b.Steps) > 0 || b.Incarnation != 3 {
+				t.Fatalf("it is shown %+v", m)
+			}
+			last = m.At
+		}
+		if at.Sub(last) >= 10*time.Second {
+			t.Fatalf("at %v its record ends %v before", at, at.Sub(last))
+		}
+	}
+	if shown != 30 {
+		t.Errorf("300 seconds have %d marks of time; want one in ten seconds", shown)
+	}
+}

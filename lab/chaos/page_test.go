@@ -93,3 +93,31 @@ func TestBrowserShowsARealCoordinator(t *testing.T) {
 	}
 	b.FailOnErrors()
 }
+
+// On the page of a coordinator each tenant signs in with its token and is answered about its own affairs, and of
+// nobody else's; an admin about all.
+func TestBrowserAnswersTenantsAboutTheirOwnAffairs(t *testing.T) {
+	s := newAffairs(t)
+	for _, who := range []string{"vision", "speech", "rival", "admin"} {
+		b := pagetest.OpenBrowser(t, "http://"+s.api)
+		b.AllowErrors("401", "Password forms")
+		b.RunSteps("sign in", chromedp.Navigate(b.Origin+"/"), chromedp.WaitVisible("#token"), chromedp.SendKeys("#token", s.tokens[who]+"\n"), chromedp.WaitVisible(`body[data-ready="1"]`))
+		b.AwaitExpression("it is live", `document.getElementById('state').textContent === 'live'`)
+		for _, a := range ownAffairs {
+			if a.who != who {
+				continue
+			}
+			pagetest.EvaluateExpression[int](b, `(document.getElementById('q').value = '', document.getElementById('reply').replaceChildren(), 0)`)
+			b.RunSteps("ask", chromedp.SendKeys("#q", a.question+"\n"))
+			const reply = `document.querySelector('#reply').innerText.replace(/\s+/g, ' ')`
+			b.AwaitExpression(who+" asks "+a.question, fmt.Sprintf(`%s.includes(%q)`, reply, a.want))
+			if others := a.toldOfOthers(pagetest.EvaluateExpression[string](b, `document.body.innerText`)); len(others) > 0 {
+				t.Errorf("the page of %s tells of %v", who, others)
+			}
+		}
+		if *pictures != "" {
+			b.SaveScreenshot(filepath.Join(*pictures, "affairs-"+who+".png"))
+		}
+		b.FailOnErrors()
+	}
+}

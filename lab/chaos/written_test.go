@@ -25,9 +25,16 @@ type writtenFederation struct {
 	hubAt  string // HOST:PORT at which members join
 }
 
-// newWrittenFederation writes a federation and starts its coordinator. Only ports are others, as
-// the usual ones may be taken where the test runs.
+// newWrittenFederation writes a federation and starts its coordinator.
 func newWrittenFederation(t *testing.T) *writtenFederation {
+	t.Helper()
+	f := writeFederation(t)
+	f.coordinators[0].start()
+	return f
+}
+
+// writeFederation writes a federation. Only ports are others, as the usual ones may be taken where the test runs.
+func writeFederation(t *testing.T) *writtenFederation {
 	t.Helper()
 	f := &writtenFederation{testbed: &testbed{T: t, dir: t.TempDir()}}
 	for _, name := range []string{"coordinator", "gridbid"} {
@@ -42,14 +49,18 @@ func newWrittenFederation(t *testing.T) *writtenFederation {
 	t.Cleanup(f.end)
 	next := f.federation("init", "--port", fmt.Sprint(free[0]), "--leaf-port", fmt.Sprint(free[1]), "--route-port", fmt.Sprint(free[2]))
 	f.coordinators = append(f.coordinators, f.prepared(next[0]))
-	f.coordinators[0].start()
 	return f
 }
 
 // gridbid runs a command of an operator and returns what it printed.
 func (f *writtenFederation) gridbid(args ...string) (string, error) {
+	return f.gridbidAs("", "", args...)
+}
+
+// gridbidAs runs a command of who has a token, which reads a text, and returns what it printed.
+func (f *writtenFederation) gridbidAs(token, in string, args ...string) (string, error) {
 	cmd := exec.Command(programPath(f.T, "gridbid"), args...)
-	cmd.Dir = f.dir
+	cmd.Dir, cmd.Stdin, cmd.Env = f.dir, strings.NewReader(in), append(os.Environ(), "GRIDBID_TOKEN="+token)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
