@@ -24,3 +24,8 @@ judge-learned:
 ## judge-heldout: the same on ten windows that nothing was trained, tuned or chosen on
 judge-heldout:
 	$(MAKE) judge-learned JUDGED_FLAGS=-heldout
+
+## oracle: gradients of the nets that are trained here against those of gomlx, in a module of its own
+.PHONY: oracle
+oracle:
+	cd lab/oracle && $(GO) vet ./... && $(GO) test -count=1 -v ./...

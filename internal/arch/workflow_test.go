@@ -121,7 +121,7 @@ func TestPlantedWorkflowFaultsAreFound(t *testing.T) {
 
 var (
 	makeStep   = regexp.MustCompile(`(?m)^\s*step make ([a-z-]+)`)
-	makeTarget = regexp.MustCompile(`(?m)^## (test-[a-z]+|notebook|lint|staticcheck|race|sim|chaos|fuzz|real|slow|test):`)
+	makeTarget = regexp.MustCompile(`(?m)^## (test-[a-z]+|notebook|lint|staticcheck|race|sim|chaos|fuzz|real|slow|oracle|test):`)
 )
 
 // Every make target that checks something belongs to a tier of CI: otherwise nothing runs it.
