@@ -35,7 +35,7 @@ func regretOfAll(t *testing.T, s spec.Scenario, c Certificate, ran []scenarios.C
 
 func addUp(t *testing.T, s spec.Scenario) {
 	c := certify(t, s, false)
-	for _, policy := range []string{scenarios.PolicyAuction, "home-fifo", "wait-awhile-interrupting"} {
+	for _, policy := range []string{scenarios.PolicyAuction, scenarios.PolicyGreensched, "home-fifo", "wait-awhile-interrupting"} {
 		res, err := scenarios.Replay(t.Context(), s, policy, new(membus.Bus), scenarios.Options{})
 		if err != nil {
 			t.Fatal(err)

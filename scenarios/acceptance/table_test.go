@@ -13,6 +13,8 @@ import (
 var (
 	caseRow  = regexp.MustCompile(`(?m)^\| ([GR]-[A-Z]\d+|[XUQ]\d+) \| ([^|]+) \| ([^|]+) \|([^|]*)\|$`)
 	testOf   = regexp.MustCompile("`((?:Test|Fuzz)\\w+)` of `([\\w/]+)`")
+	testsOf  = regexp.MustCompile("((?:`Test\\w+`(?:, )?)+) of `([\\w/]+)`")
+	testName = regexp.MustCompile(`Test\w+`)
 	fileName = regexp.MustCompile("`([a-z][\\w-]+)`")
 	named    = regexp.MustCompile(`^(G|R-[HOE])`) // cases whose tests need not name them
 	caseID   = regexp.MustCompile(`\bG-[TBEX]\d+\b|\bR-[PQBVHOE]\d+\b|\b[XUQ]\d+\b`)
@@ -73,6 +75,33 @@ func TestTheTablesOfCasesAreTrue(t *testing.T) {
 		for _, id := range casesOf(t, f) {
 			if name := strings.TrimSuffix(f, ".yaml"); !strings.Contains(rows[id], "`"+name+"`") {
 				t.Errorf("the row of %s does not name %s", id, name)
+			}
+		}
+	}
+}
+
+// The table of what learns names tests that exist, and at least one for each of its rows.
+func TestTheTableOfWhatLearnsIsTrue(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/acceptance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(doc), "\n## What learns\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	rows := regexp.MustCompile(`(?m)^\| ([^|-][^|]*) \| ([^|]+) \|$`).FindAllStringSubmatch(section, -1)
+	if len(rows) < 2 {
+		t.Fatal("docs/acceptance.md has no table of what learns")
+	}
+	for _, row := range rows[1:] { // the first is the head
+		held := testsOf.FindAllStringSubmatch(row[2], -1)
+		if len(held) == 0 {
+			t.Errorf("%q is held by no test: %s", row[1], row[2])
+		}
+		for _, x := range held {
+			for _, name := range testName.FindAllString(x[1], -1) {
+				if fileOfTest(t, x[2], name) == "" {
+					t.Errorf("%q: there is no %s in %s", row[1], name, x[2])
+				}
 			}
 		}
 	}
