@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -32,7 +33,14 @@ func JudgeLive(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus,
 	if err != nil {
 		return nil, nil, err
 	}
-	run := liveCase{history: history.New(history.Config{}), jobs: s.Jobs, awaited: make(map[protocol.Party]bool), joined: make(chan struct{})}
+	run := liveCase{history: history.New(history.Config{}), awaited: make(map[protocol.Party]bool), joined: make(chan struct{})}
+	for _, j := range s.Jobs {
+		if j.IsDivided() {
+			run.jobs = append(run.jobs, j.PartJobs()...)
+		} else {
+			run.jobs = append(run.jobs, j)
+		}
+	}
 	for _, site := range s.Sites {
 		run.awaited[protocol.AgentParty(site.Name)] = true
 	}
@@ -77,7 +85,7 @@ func latestEnd(s spec.Scenario) protocol.Time {
 
 // A liveCase is a scenario that runs live, and what its parties have said so far.
 type liveCase struct {
-	jobs []protocol.Job
+	jobs []protocol.Job // of a job in parts, its parts
 
 	mu      sync.Mutex
 	history *history.History
@@ -107,40 +115,46 @@ func (m heardMachine) Tick(now protocol.Time) []protocol.Message {
 
 // play runs the parties until all jobs are over, or until a time.
 func (c *liveCase) play(ctx context.Context, hub bus.Bus, st *Testbed, speed float64, until protocol.Time) error {
+	for who, m := range st.Parties {
+		st.Parties[who] = heardMachine{m, c.add}
+	}
 	loops, err := connectParties(ctx, hub, st.Parties)
 	if err != nil {
 		return err
 	}
 	defer loops.end()
+	loops.run(standingClock(st.Start), slices.Concat(processesOf(st.scenario)...))
+	if err := c.awaitJoined(loops.ctx); err != nil {
+		return err
+	}
+	loops.pause()
 	clock := bus.Clock{Start: st.Start, Began: time.Now(), Speed: speed}
-	loops.run(clock, func(who protocol.Party, m bus.Machine) bus.Machine {
-		return c.afterJoin(loops.ctx, who, heardMachine{m, c.add})
-	})
+	loops.run(clock, slices.Collect(maps.Keys(st.Parties)))
 	return c.awaitEnd(loops.ctx, clock, until)
 }
 
-// afterJoin has the submitter wait until all sites have joined: a job that comes before them is refused if
-// those that are there could never run it.
-func (c *liveCase) afterJoin(ctx context.Context, who protocol.Party, m bus.Machine) bus.Machine {
-	if who == protocol.Submitter {
-		return &waitingMachine{Machine: m, until: c.joined, done: ctx.Done()}
-	}
-	return m
+// standingClock returns the clock by which the sites join, before the first job comes and the first event happens.
+// It goes so slowly that time practically stands, since a clock of speed 0 is the wall's.
+func standingClock(start protocol.Time) bus.Clock {
+	return bus.Clock{Start: start, Began: time.Now(), Speed: 0.001}
 }
 
-// A waitingMachine does nothing until a channel is closed.
-type waitingMachine struct {
-	bus.Machine
-	until, done <-chan struct{}
-}
+// joinLimit is how long sites may take to join; a process that starts on a busy machine takes seconds.
+const joinLimit = 2 * time.Minute
 
-// Tick implements bus.Machine.
-func (m *waitingMachine) Tick(now protocol.Time) []protocol.Message {
+// awaitJoined waits until all sites have joined: a job that comes before them is refused if those that are there
+// could never run it.
+func (c *liveCase) awaitJoined(ctx context.Context) error {
 	select {
-	case <-m.until:
-	case <-m.done:
+	case <-c.joined:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(joinLimit):
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return fmt.Errorf("scenarios: %v did not join within %v: play fewer cases at a time (--parallel)", slices.Sorted(maps.Keys(c.awaited)), joinLimit)
 	}
-	return m.Machine.Tick(now)
 }
 
 // awaitEnd waits until all jobs are over, or until a time.

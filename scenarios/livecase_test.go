@@ -1,12 +1,16 @@
 package scenarios_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
@@ -63,5 +67,66 @@ func TestACaseHoldsLive(t *testing.T) {
 		if failed != failing || len(verdicts) != 4 {
 			t.Errorf("expected at %s, %d of %d expectations fail; want %d of 4", where, failed, len(verdicts), failing)
 		}
+	}
+}
+
+// lateCase has a job that only east runs, which falls silent a second and a half after the clock begins.
+const lateCase = `name: late
+start: 2026-01-05T00:00:00Z
+sites:
+  - name: east
+    region: {price: {mean: 40, swing: 0}, carbon: {mean: 100, swing: 0}, match: 0}
+    host: {wake: 1}
+    fleet: [{count: 2, model: A100, gpus: 4, cpu: 64, memory: 512}]
+jobs:
+  list:
+    - {id: early, gpus: 1, cpu: 2, memory: 8, run: 1m, within: 12h, urgency: now}
+events:
+  - {at: 30s, silent: east, for: 1m}
+expect:
+  - {job: early, placed: {by: 30s}}
+`
+
+// A lateBus has agents say nothing for a while after they are connected.
+type lateBus struct{ bus.Bus }
+
+// Connect implements bus.Bus.
+func (b lateBus) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error) {
+	conn, err := b.Bus.Connect(ctx, who)
+	if who == protocol.AgentParty("east") {
+		conn = &lateConn{Conn: conn, from: time.Now().Add(2500 * time.Millisecond)}
+	}
+	return conn, err
+}
+
+type lateConn struct {
+	bus.Conn
+	from time.Time
+}
+
+// Send implements bus.Conn.
+func (c *lateConn) Send(ctx context.Context, ms ...protocol.Message) error {
+	time.Sleep(time.Until(c.from))
+	return c.Conn.Send(ctx, ms...)
+}
+
+// A process may take seconds to join on a busy machine: what a case has happen in its first minute waits for it.
+func TestTheClockOfALiveCaseWaitsUntilAllSitesHaveJoined(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "late.yaml")
+	if err := os.WriteFile(file, []byte(lateCase), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := spec.LoadScenario(file, spec.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := natsbus.StartServer(natsbus.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	verdicts, _, err := scenarios.JudgeLive(t.Context(), s, scenarios.PolicyAuction, lateBus{server}, 20, nil)
+	if err != nil || len(verdicts) != 1 || !verdicts[0].Holds() {
+		t.Errorf("%+v, %v", verdicts, err)
 	}
 }

@@ -25,14 +25,14 @@ type Apart struct {
 
 // A PartyProcess is a process whose parties are connected.
 type PartyProcess interface {
-	Begin(clock bus.Clock) error // has them begin by a clock
-	Wait() error                 // waits for its end, and returns why it ended
-	Stop()                       // ends it
+	SetClock(clock bus.Clock) error // has them begin, or go on, by a clock
+	Wait() error                    // waits for its end, and returns why it ended
+	Stop()                          // ends it
 }
 
-// ProcessesOf returns which parties of a scenario run together in a process of their own: the coordinator; of
+// processesOf returns which parties of a scenario run together in a process of their own: the coordinator; of
 // each site the agent, the executor and the source of signals.
-func ProcessesOf(s spec.Scenario) (all [][]protocol.Party) {
+func processesOf(s spec.Scenario) (all [][]protocol.Party) {
 	all = append(all, []protocol.Party{protocol.Coordinator})
 	for _, site := range s.Sites {
 		all = append(all, []protocol.Party{protocol.AgentParty(site.Name), protocol.ExecutorParty(site.Name), protocol.SignalParty(site.Name)})
@@ -40,9 +40,10 @@ func ProcessesOf(s spec.Scenario) (all [][]protocol.Party) {
 	return all
 }
 
-// RunParties runs some parties of a scenario on a bus, as a process of a case that runs apart does, until ctx
-// ends or one of them fails. Begin is called when they are connected, and returns their clock.
-func RunParties(ctx context.Context, s spec.Scenario, policy string, parties []protocol.Party, hub bus.Bus, begin func() (bus.Clock, error)) error {
+// RunParties runs some parties of a scenario on a bus, as a process of a case that runs apart does, by each clock
+// that comes until the next one does. It ends when no more will come or ctx ends, and with an error if a party
+// fails. Connected is called when all are connected.
+func RunParties(ctx context.Context, s spec.Scenario, policy string, parties []protocol.Party, hub bus.Bus, connected func() (clocks <-chan bus.Clock, err error)) error {
 	st, err := buildLiveTestbed(s, policy)
 	if err != nil {
 		return err
@@ -58,16 +59,25 @@ func RunParties(ctx context.Context, s spec.Scenario, policy string, parties []p
 		return err
 	}
 	defer loops.end()
-	clock, err := begin()
+	clocks, err := connected()
 	if err != nil {
 		return err
 	}
-	loops.run(clock, func(_ protocol.Party, m bus.Machine) bus.Machine { return m })
-	<-loops.ctx.Done()
-	if ctx.Err() != nil {
-		return nil
+	for {
+		select {
+		case <-loops.ctx.Done():
+			if ctx.Err() != nil {
+				return nil
+			}
+			return context.Cause(loops.ctx)
+		case clock, more := <-clocks:
+			if !more {
+				return nil
+			}
+			loops.pause()
+			loops.run(clock, parties)
+		}
 	}
-	return context.Cause(loops.ctx)
 }
 
 // partyLoops are parties with their connections, each in a loop of its own.
@@ -77,11 +87,12 @@ type partyLoops struct {
 	machines map[protocol.Party]bus.Machine
 	conns    map[protocol.Party]bus.Conn
 	running  sync.WaitGroup
+	paused   context.CancelFunc // of what runs
 }
 
 // connectParties connects parties to a bus.
 func connectParties(ctx context.Context, hub bus.Bus, machines map[protocol.Party]bus.Machine) (l *partyLoops, err error) {
-	l = &partyLoops{machines: machines, conns: make(map[protocol.Party]bus.Conn, len(machines))}
+	l = &partyLoops{machines: machines, conns: make(map[protocol.Party]bus.Conn, len(machines)), paused: func() {}}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	for who := range machines {
 		if l.conns[who], err = hub.Connect(l.ctx, who); err != nil {
@@ -92,20 +103,43 @@ func connectParties(ctx context.Context, hub bus.Bus, machines map[protocol.Part
 	return l, nil
 }
 
-// run runs each party by a clock, as what wrap returns.
-func (l *partyLoops) run(clock bus.Clock, wrap func(protocol.Party, bus.Machine) bus.Machine) {
-	for who, m := range l.machines {
+// run runs some of the parties by a clock.
+func (l *partyLoops) run(clock bus.Clock, parties []protocol.Party) {
+	var ctx context.Context
+	ctx, l.paused = context.WithCancel(l.ctx)
+	for _, who := range parties {
 		l.running.Go(func() {
-			err := bus.Loop{Clock: clock}.Run(l.ctx, l.conns[who], wrap(who, m))
-			l.cancel(fmt.Errorf("scenarios: %s stopped: %w", who, err))
+			if err := (bus.Loop{Clock: clock}).Run(ctx, openConn{l.conns[who]}, l.machines[who]); ctx.Err() == nil {
+				l.cancel(fmt.Errorf("scenarios: %s stopped: %w", who, errors.Join(err, l.conns[who].Close())))
+			}
 		})
 	}
+}
+
+// An openConn is a connection that outlives the loop of a party, which sends what its last step said.
+type openConn struct{ bus.Conn }
+
+// Send implements bus.Conn.
+func (c openConn) Send(ctx context.Context, ms ...protocol.Message) error {
+	return c.Conn.Send(context.WithoutCancel(ctx), ms...)
+}
+
+// Close implements bus.Conn.
+func (openConn) Close() error { return nil }
+
+// pause has all parties end the step that they are at, and do nothing until run is called.
+func (l *partyLoops) pause() {
+	l.paused()
+	l.running.Wait()
 }
 
 // end ends all loops.
 func (l *partyLoops) end() {
 	l.cancel(nil)
-	l.running.Wait()
+	l.pause()
+	for _, conn := range l.conns {
+		_ = conn.Close() // what failed was returned by its loop
+	}
 }
 
 // playApart is play with coordinator and sites in processes of their own.
@@ -117,7 +151,8 @@ func (c *liveCase) playApart(ctx context.Context, hub bus.Bus, st *Testbed, spee
 			p.Stop()
 		}
 	}()
-	for _, parties := range ProcessesOf(st.scenario) {
+	all := processesOf(st.scenario)
+	for _, parties := range all {
 		p, err := apart.Start(ctx, parties)
 		if err != nil {
 			return err
@@ -136,16 +171,30 @@ func (c *liveCase) playApart(ctx context.Context, hub bus.Bus, st *Testbed, spee
 		}
 		loops.cancel(fmt.Errorf("scenarios: the tap failed: %w", apart.Tap.Close()))
 	}()
-	clock := bus.Clock{Start: st.Start, Began: time.Now(), Speed: speed}
-	for i, p := range processes {
-		ended := func(err error) error {
-			return fmt.Errorf("scenarios: the process of %s ended: %w", ProcessesOf(st.scenario)[i][0], errors.Join(err, p.Wait()))
-		}
-		if err := p.Begin(clock); err != nil {
-			return ended(err)
-		}
-		go func() { loops.cancel(ended(nil)) }()
+	ended := func(i int, err error) error {
+		return fmt.Errorf("scenarios: the process of %s ended: %w", all[i][0], errors.Join(err, processes[i].Wait()))
 	}
-	loops.run(clock, func(who protocol.Party, m bus.Machine) bus.Machine { return c.afterJoin(loops.ctx, who, m) })
+	setClock := func(clock bus.Clock) error {
+		for i, p := range processes {
+			if err := p.SetClock(clock); err != nil {
+				return ended(i, err)
+			}
+		}
+		return nil
+	}
+	if err := setClock(standingClock(st.Start)); err != nil {
+		return err
+	}
+	for i := range processes {
+		go func() { loops.cancel(ended(i, nil)) }()
+	}
+	if err := c.awaitJoined(loops.ctx); err != nil {
+		return err
+	}
+	clock := bus.Clock{Start: st.Start, Began: time.Now(), Speed: speed}
+	if err := setClock(clock); err != nil {
+		return err
+	}
+	loops.run(clock, slices.Collect(maps.Keys(here)))
 	return c.awaitEnd(loops.ctx, clock, until)
 }

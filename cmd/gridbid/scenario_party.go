@@ -31,8 +31,8 @@ type partySetup struct {
 	Logins             map[protocol.Party]natsbus.Login
 }
 
-// A partyStart is the second line: by which clock the parties begin.
-type partyStart struct {
+// A partyClock is each further line: by which clock the parties begin, or go on.
+type partyClock struct {
 	Start protocol.Time
 	Began time.Time
 	Speed float64
@@ -67,21 +67,19 @@ func runPartyProcess(ctx context.Context, in *bufio.Reader, out io.Writer) error
 		parties = append(parties, who)
 	}
 	hub := natsbus.DialAs(setup.URL, setup.Logins)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	return scenarios.RunParties(ctx, s, setup.Policy, parties, hub, func() (bus.Clock, error) {
+	return scenarios.RunParties(ctx, s, setup.Policy, parties, hub, func() (<-chan bus.Clock, error) {
 		if _, err := fmt.Fprintln(out, "connected"); err != nil {
-			return bus.Clock{}, err
+			return nil, err
 		}
-		var begin partyStart
-		if err := readLine(in, &begin); err != nil {
-			return bus.Clock{}, fmt.Errorf("gridbid scenario party: read when to begin: %w", err)
-		}
-		go func() { // whoever judges the case has ended when the pipe has
-			_, _ = io.Copy(io.Discard, in)
-			cancel()
+		clocks := make(chan bus.Clock)
+		go func() {
+			defer close(clocks) // whoever judges the case has ended when the pipe has
+			var c partyClock
+			for readLine(in, &c) == nil {
+				clocks <- bus.Clock{Start: c.Start, Began: c.Began, Speed: c.Speed}
+			}
 		}()
-		return bus.Clock{Start: begin.Start, Began: begin.Began, Speed: begin.Speed}, nil
+		return clocks, nil
 	})
 }
 
@@ -156,9 +154,9 @@ func (p *partyProcess) whatItSaid() error {
 	return nil
 }
 
-// Begin implements scenarios.PartyProcess.
-func (p *partyProcess) Begin(clock bus.Clock) error {
-	return p.say(partyStart{clock.Start, clock.Began, clock.Speed})
+// SetClock implements scenarios.PartyProcess.
+func (p *partyProcess) SetClock(clock bus.Clock) error {
+	return p.say(partyClock{clock.Start, clock.Began, clock.Speed})
 }
 
 // Wait implements scenarios.PartyProcess.
