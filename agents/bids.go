@@ -31,7 +31,7 @@ func (a *Agent) answerCall(now protocol.Time, c protocol.CallForBids) []protocol
 		}
 	}
 	o := a.bidsForCall(now, c, func(j protocol.Job) {
-		j.StartWith = 0 // it concerns this call alone
+		j.StartWith, j.MostPods = 0, 0 // they concern this call alone
 		a.calledJobs[j.ID] = j
 		if j.Arrival > a.lastCallAt { // first call of this job: placement learns what kinds of jobs arrive
 			a.fleet.ObserveArrival(j)

@@ -30,14 +30,19 @@ func (p *bidPricing) spreadOptions(j *protocol.Job, ways []capacity.RunConfig, o
 }
 
 // fewerPods returns with how many pods a gang that may start without some of them is offered, too: as many as
-// could start now, or as few as it may have; 0 if it may not, or starts now with all.
+// could start now, and quotas have room for, or as few as it may have; 0 if it may not, or if it starts now with
+// all and quotas limit nothing.
 func (p *bidPricing) fewerPods(j *protocol.Job, options []protocol.BidOption) int {
 	all, least := j.PodCount(), j.LeastPods()
-	if least == all || slices.ContainsFunc(options, func(o protocol.BidOption) bool { return o.Start <= p.now }) {
+	most := all - 1
+	if j.MostPods > 0 {
+		most = max(min(most, j.MostPods), least)
+	}
+	if least == all || j.MostPods == 0 && slices.ContainsFunc(options, func(o protocol.BidOption) bool { return o.Start <= p.now }) {
 		return 0
 	}
-	missing := 1 + sort.Search(all-least, func(i int) bool { return p.startsNow(j.WithPodCount(all - 1 - i)) })
-	return max(all-missing, least)
+	beyond := sort.Search(most-least+1, func(i int) bool { return p.startsNow(j.WithPodCount(most - i)) })
+	return max(most-beyond, least)
 }
 
 // startsNow reports whether a gang could start now, on some model.

@@ -105,6 +105,9 @@ func (a *Agent) configsPerModel(now protocol.Time, j protocol.Job) []capacity.Ru
 // is to be preempted is an event: a restarted agent must not take the end of the run for the end of the job.
 func (a *Agent) handlePreempt(now protocol.Time, m protocol.Message, p protocol.Preempt) []protocol.Message {
 	l := a.running[p.Job]
+	if l != nil && l.cannotPause && p.IsForBudget() {
+		return nil
+	}
 	stops := l != nil && l.confirmed && l.acceptedEpoch <= p.Epoch
 	if stops && l.preempt == nil {
 		l.preempt = &p

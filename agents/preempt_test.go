@@ -156,6 +156,26 @@ func TestWhatEndsByItselfIsNotPreempted(t *testing.T) {
 	}
 }
 
+// A run for which a budget has no room is paused, and one that its executor cannot save runs out.
+func TestForABudgetNoRunIsStoppedWithoutACheckpoint(t *testing.T) {
+	s, _ := fullSite(t, 2*time.Minute)
+	p := protocol.Preempt{Job: "low", Epoch: 1, Why: protocol.Reason{Code: protocol.BudgetSpent}, Until: s.now}
+	sent := s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", p))
+	if want := (protocol.Cancel{Job: "low", Epoch: 1, Checkpoint: true}); len(sent) != 1 || sent[0].Body != want {
+		t.Fatalf("asked to pause it, it sent %v", sent)
+	}
+	for _, m := range append(s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.Started{Job: "low", Epoch: 1})),
+		s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", p))...) {
+		if c, stops := m.Body.(protocol.Cancel); stops {
+			t.Errorf("to an executor that cannot save it, it sent %+v", c)
+		}
+	}
+	sent = s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.Finished{Job: "low", Epoch: 1}))
+	if _, ok := sent[0].Body.(protocol.UsageReport); !ok {
+		t.Errorf("the end of a run is reported by %+v", sent)
+	}
+}
+
 // Of the runs of a job's way a restarted site still knows which it was to stop.
 func TestARestartedSiteKnowsWhatItWasToStop(t *testing.T) {
 	s := greeted(t)

@@ -301,7 +301,10 @@ func (a *Agent) handleStarted(now protocol.Time, m protocol.Message, s protocol.
 		a.recordEvent(m)
 	}
 	if l.preempt != nil && l.launch.Job.Pause > 0 && !l.cannotPause { // it answers a request for a checkpoint, or crosses it
-		l.cannotPause = true
+		if l.cannotPause = true; l.preempt.IsForBudget() { // it runs out
+			l.preempt = nil
+			return a.reportStart(now, s.Job, l)
+		}
 		return a.messageTo(now, protocol.ExecutorParty(a.cfg.Site), protocol.Cancel{Job: s.Job, Epoch: l.epoch})
 	}
 	if o := a.pendingAckOf(s.Job); o != nil && o.to == protocol.ExecutorParty(a.cfg.Site) {

@@ -50,5 +50,5 @@ func (s *sharedBid) holdsFor(y *protocol.Job) bool {
 func asksTheSame(x, y *protocol.Job) bool {
 	return x.GPUs == y.GPUs && x.Run == y.Run && x.CPU == y.CPU && x.Memory == y.Memory && x.Share == y.Share && x.GPUMemory == y.GPUMemory &&
 		x.Urgency == y.Urgency && x.Priority == y.Priority && x.PriorityClass == y.PriorityClass && x.Input == y.Input && x.Pause == y.Pause && x.State == y.State &&
-		x.StartWith == y.StartWith && x.Home == y.Home && x.Image == y.Image && x.PartOf == y.PartOf && slices.Equal(x.Models, y.Models) && slices.Equal(x.Regions, y.Regions)
+		x.StartWith == y.StartWith && x.MostPods == y.MostPods && x.Home == y.Home && x.Image == y.Image && x.PartOf == y.PartOf && slices.Equal(x.Models, y.Models) && slices.Equal(x.Regions, y.Regions)
 }

@@ -97,7 +97,7 @@ func (j *Job) LeastGPUsOnNode() int {
 // PodsOf returns j as so many pods of its component i ask for it, together: a job that is no gang.
 func (j *Job) PodsOf(i, pods int) Job {
 	c, p := &j.Pods[i], *j
-	p.Pods, p.MinPods, p.RequiredTopology, p.PreferredTopology, p.RequiredFor, p.Groups, p.Speed, p.Parts = nil, 0, "", "", 0, nil, nil, nil
+	p.Pods, p.MinPods, p.MostPods, p.RequiredTopology, p.PreferredTopology, p.RequiredFor, p.Groups, p.Speed, p.Parts = nil, 0, 0, "", "", 0, nil, nil, nil
 	p.GPUs, p.Share, p.GPUMemory = pods*c.GPUs, c.Share, c.GPUMemory
 	p.CPU, p.Memory = Milli(pods)*c.CPU, MiB(pods)*c.Memory
 	return p

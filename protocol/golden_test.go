@@ -226,6 +226,7 @@ var grown = []struct {
 	{"offer-spread", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "gang", Options: []BidOption{anOption}}, {Job: "huge", Why: Reason{Code: FitsNoNode}}},
 		Spreads: []Spread{{Job: "gang", Places: []Place{{Pods: 1, Node: "n1"}, {Component: 1, Pods: 2, Node: "n2"}}}}, Largest: []LargestSet{{Job: "huge", Pods: 11}}})},
 	{"submit-min-pods", sent(Submit{Job: aThinGang})},
+	{"call-most-pods", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{func() Job { j := aThinGang; j.MostPods = 4; return j }()}})},
 	{"submit-groups", sent(Submit{Job: aGrouped})},
 	{"submit-parts", sent(Submit{Job: aDividedGang})},
 	{"call-part", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: aDividedGang.PartJobs()})},

@@ -6,9 +6,9 @@ import (
 )
 
 // A gang with MinPods may start with fewer than all of its pods, as many as find room, as with partial
-// admission in Kueue. It gets no more of them later, but may lose some as long as MinPods are left. The component with the most pods gives way, of equal
-// ones the first; the others are always whole. What the missing pods would have done, the others do: with
-// half of the pods that give way the run takes twice as long.
+// admission in Kueue. It gets no more of them later, but may lose some as long as MinPods are left. The component
+// with the most pods gives way, of equal ones the first; the others are always whole. What the missing pods would
+// have done, the others do: with half of the pods that give way the run takes twice as long.
 
 // givingWay returns the index of the component that a gang may start without a part of.
 func (j *Job) givingWay() (most int) {
@@ -53,6 +53,17 @@ func (j Job) WithPodCount(pods int) Job {
 	return j
 }
 
+// MostPodsWithin returns on how many of its pods a gang that may start with fewer takes no more than some GPUs, in
+// thousandths; 0 if it may not start with as few.
+func (j *Job) MostPodsWithin(gpus Milli) int {
+	for pods := j.PodCount() - 1; pods >= j.LeastPods(); pods-- {
+		if x := j.WithPodCount(pods); x.TotalGPUMilli() <= gpus {
+			return pods
+		}
+	}
+	return 0
+}
+
 // SlowedBy returns how many pods did what fewer do in x, which is j with fewer pods: a run slows down by all/fewer.
 func (j *Job) SlowedBy(x *Job) (all, fewer time.Duration) {
 	i := j.givingWay()
@@ -81,6 +92,9 @@ func (j Job) AtPlaces(places []Place) Job {
 // invalidMinPods returns what is wrong with the number of pods with which a gang may start, or "". The
 // field is named as in a job file.
 func (j *Job) invalidMinPods() string {
+	if j.MostPods < 0 || j.MostPods != 0 && j.MinPods == 0 {
+		return "it names a most number of pods, which only calls of the market do"
+	}
 	if j.MinPods == 0 {
 		return ""
 	}

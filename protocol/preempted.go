@@ -71,3 +71,9 @@ func (b Preempted) Report() (UsageReport, bool) {
 		IT: b.IT, Energy: b.Energy, Carbon: b.Carbon, Money: b.Money, Estimated: b.Estimated, Left: b.Left, Places: b.Places, Months: b.Months,
 	}, b.Ended != 0
 }
+
+// IsForBudget reports whether a run is to be paused since a budget has no room for it: it makes room for no job, and
+// if it cannot be paused it goes on.
+func (m Preempt) IsForBudget() bool {
+	return m.Why.Code == BudgetSpent || m.Why.Code == CarbonBudgetSpent
+}

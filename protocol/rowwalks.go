@@ -220,6 +220,7 @@ func (j *Job) walkJobFields(f *fieldCursor) {
 	walkTextListField(f, "md", &j.Models)
 	walkRowListField(f, "pd", &j.Pods)
 	walkIntField(f, "mp", &j.MinPods, unlessZero)
+	walkIntField(f, "xp", &j.MostPods, unlessZero)
 	walkRowListField(f, "el", &j.Speed)
 	walkTextField(f, "tr", &j.RequiredTopology, unlessZero)
 	walkTextField(f, "tp", &j.PreferredTopology, unlessZero)

@@ -145,3 +145,51 @@ func TestAGangIsAwardedWithAsFewPodsAsItAllows(t *testing.T) {
 		}
 	}
 }
+
+// A gang that may start with fewer pods is asked for on as many as its tenant's quota has room for, at once, and holds
+// no more. Without room for its least it waits, and so does one that wants all of its pods.
+func TestAGangStartsWithAsFewPodsAsItsQuotaHasRoomFor(t *testing.T) {
+	for _, c := range []struct {
+		max     protocol.Milli // GPUs; each of the four pods has two
+		minPods int
+		pods    int // that are asked for and awarded; 0: none
+	}{{7, 2, 3}, {5, 2, 2}, {3, 2, 0}, {7, 0, 0}, {8, 2, 4}} {
+		s := newTestMarket(t)
+		s.send(protocol.AgentParty("oslo"), protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", Nodes: 2, GPUs: 16}}})
+		s.send(protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada", Quotas: []protocol.Quota{quotaOf("lab", 0, c.max)}})
+		j := s.gang()
+		j.MinPods = c.minPods
+		s.send(protocol.Submitter, protocol.Submit{Job: j})
+		s.wait()
+		offer := func(pods int) {
+			room := freeCapacity(s.now)
+			room.Free, room.Total = []protocol.Milli{16_000}, 16_000
+			s.send(protocol.AgentParty("oslo"), protocol.Bids{
+				Round: s.market.rounds, Jobs: []protocol.JobBids{bidsOf("train", s.option(time.Second, 2*time.Hour))}, Capacity: []protocol.CapacityProfile{room},
+				Spreads: []protocol.Spread{{Job: "train", Places: []protocol.Place{{Pods: pods, Node: "n1"}}}},
+			})
+		}
+		offer(4)
+		if c.pods == 4 {
+			if got := s.market.lots["train"].awardedJob().TotalGPUMilli(); got != 8000 || count[protocol.Award](s.sent) != 1 {
+				t.Errorf("with room for all it holds %d", got)
+			}
+			continue
+		}
+		if d := lastSent[protocol.Defer](s); count[protocol.Award](s.sent) != 0 || d.Why.Code != protocol.OverQuota {
+			t.Fatalf("max %d: awarded beyond its quota, or deferred by %+v", c.max, d.Why)
+		}
+		refused := s.now
+		s.wait()
+		if got := lastSent[protocol.CallForBids](s).Jobs[0].MostPods; got != c.pods || got > 0 && s.now > refused.Add(2*time.Second) {
+			t.Errorf("max %d: asked for on %d pods %v later; want %d", c.max, got, s.now.Sub(refused), c.pods)
+		}
+		if c.pods == 0 {
+			continue
+		}
+		offer(c.pods)
+		if got := s.market.lots["train"].awardedJob().TotalGPUMilli(); count[protocol.Award](s.sent) != 1 || got != protocol.Milli(c.pods)*2000 {
+			t.Errorf("max %d: %d awards, and it holds %d", c.max, count[protocol.Award](s.sent), got)
+		}
+	}
+}

@@ -155,6 +155,7 @@ func (k *Market) handleAccept(now protocol.Time, m protocol.Message, a protocol.
 	default:
 		l.acceptedBy()
 		l.state, l.failedCalls, l.start = accepted, 0, a.Start
+		k.watchOverrun(l)
 		k.recordEvent(m)
 		answer.Code = protocol.AcceptConfirmed
 		status = k.reportStatus(now, l, l.placedStatus(a.Start))

@@ -169,12 +169,14 @@ type lot struct {
 	cancelRequested  bool               // a Cancel was sent to the site that runs it
 	started          uint64             // the epoch under which its site reported that it runs; 0: none
 	start            protocol.Time      // of its run, as its site promised, then reported
-	preempt          *protocol.Preempt  // its site was asked to stop it for another job; nil: it was not
+	preempt          *protocol.Preempt  // its site was asked to stop it for another job, or to pause it for a budget; nil: it was not
+	watched          bool               // it is looked at when it outlasts its plan: see overrun.go
 	preempted        []protocol.Time    // when it was stopped to make room, the last mostPreempted times
 	preemptAfter     protocol.Time      // it may have others stopped from then on
 	roomOn           string             // the GPU model on which room is being made for it
 	reneges          []renege           // per site that won it and did not keep it
 	noBids           bool               // no site bid for it when it was called last
+	mostPods         int                // that quotas had room for when they refused all its options last; 0: it was not so
 	byChoice         bool               // it waits for a cheaper hour, and not for room
 	failedCalls      int                // calls in a row that found no place, not even a planned one
 	backoffUntil     protocol.Time      // not called before, whatever changes

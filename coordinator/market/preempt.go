@@ -257,7 +257,9 @@ func (k *Market) requestPreemptions(now protocol.Time, chosen []preemption) (msg
 
 // requestPreempt returns the Preempt for a lot's run, and schedules its repetition.
 func (k *Market) requestPreempt(now protocol.Time, v *lot) protocol.Message {
-	v.due = now.Add(stopRetryInterval)
+	if v.due = now.Add(stopRetryInterval); v.preempt.IsForBudget() { // a site that cannot pause it lets it run out
+		v.due = now.Add(k.cfg.Replan)
+	}
 	k.timers.addToTimerQueue(v)
 	return k.sender.NewMessage(now, protocol.AgentParty(v.site), *v.preempt)
 }
@@ -324,7 +326,7 @@ func (k *Market) handlePreempted(now protocol.Time, m protocol.Message, p protoc
 func (k *Market) requeuePreempted(now protocol.Time, l *lot, p protocol.Preempted) {
 	if l.preempt == nil {
 		l.countRenege(l.site)
-	} else {
+	} else if !l.preempt.IsForBudget() {
 		at := p.Ended
 		if at == 0 { // without a report of the run
 			at = now

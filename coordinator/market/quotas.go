@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/gridbid/gridbid/coordinator/services"
@@ -51,10 +52,13 @@ func (k *Market) quotaUseOf(now protocol.Time, tree *quota.Tree, u *plannedUse, 
 	for _, id := range slices.Sorted(maps.Keys(u.jobs)) {
 		q.addUses(u.jobs[id], 1)
 	}
-	held := k.services.HeldGPUs()
-	for _, tenant := range slices.Sorted(maps.Keys(held)) { // replicas have no planned end
-		q.addUses([]runUse{{job: &protocol.Job{Tenant: tenant}, from: now, to: protocol.Time(1<<63 - 1), gpus: held[tenant]}}, 1)
-	}
+	k.services.EachHolding(func(s *protocol.Service, gpus protocol.Milli) { // replicas have no planned end
+		var uses []runUse
+		for _, model := range modelsOf(tree, s) {
+			uses = append(uses, runUse{job: &protocol.Job{Tenant: s.Tenant}, from: now, to: protocol.Time(1<<63 - 1), gpus: gpus, model: model})
+		}
+		q.addUses(uses, 1)
+	})
 	waits := make(map[protocol.JobID]*lot)
 	var ids []protocol.JobID // of waiting jobs that no round calls now
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
@@ -85,6 +89,13 @@ func (k *Market) quotaUseOf(now protocol.Time, tree *quota.Tree, u *plannedUse, 
 	return q
 }
 
+// modelsOf returns the GPU models by which the replicas of a service count: "", and those that quotas name and that
+// it may run on. The market does not hear on which of them a replica runs, so it counts in each.
+func modelsOf(tree *quota.Tree, s *protocol.Service) []string {
+	models := slices.DeleteFunc(tree.Models(), func(model string) bool { return len(s.Models) > 0 && !slices.Contains(s.Models, model) })
+	return append(models, "")
+}
+
 // A serviceRoom is what the max of each quota leaves to services beside all jobs that are awarded.
 type serviceRoom struct{ used heldGPUs }
 
@@ -95,35 +106,42 @@ func (k *Market) roomForServices() services.QuotaRoom {
 		return nil
 	}
 	r := serviceRoom{newHeldGPUs(tree)}
-	held := k.services.HeldGPUs()
-	for _, tenant := range slices.Sorted(maps.Keys(held)) {
-		r.Take(tenant, held[tenant])
-	}
+	k.services.EachHolding(r.Take)
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		if l := k.lots[id]; l.state == awarded || l.state == accepted {
 			at := l.submitted.AtPlaces(l.places)
-			r.Take(l.submitted.Tenant, at.TotalGPUMilli())
+			r.used.addTenant(l.submitted.Tenant, l.option.Model, at.TotalGPUMilli())
 		}
 	}
 	return r
 }
 
 // RoomFor implements services.QuotaRoom. As for a job, a tenant that no quota names has none.
-func (r serviceRoom) RoomFor(tenant string) (room protocol.Milli, limited bool) {
-	leaf, named := r.used.tree.LeafOf(tenant)
+func (r serviceRoom) RoomFor(s *protocol.Service) (room protocol.Milli, limited bool) {
+	leaf, named := r.used.tree.LeafOf(s.Tenant)
 	if !named {
 		return 0, true
 	}
-	for _, q := range r.used.tree.PathOf(leaf) {
-		if free := q.Max - r.used.of[modelOfQuota{"", q.Name}]; q.Max != 0 && (!limited || free < room) {
-			room, limited = free, true
+	for _, model := range modelsOf(r.used.tree, s) {
+		tree := r.used.tree
+		if model != "" {
+			tree = tree.OfModel(model)
+		}
+		for _, q := range tree.PathOf(leaf) {
+			if free := q.Max - r.used.of[modelOfQuota{model, q.Name}]; q.Max != 0 && (!limited || free < room) {
+				room, limited = free, true
+			}
 		}
 	}
 	return room, limited
 }
 
 // Take implements services.QuotaRoom.
-func (r serviceRoom) Take(tenant string, gpus protocol.Milli) { r.used.addTenant(tenant, "", gpus) }
+func (r serviceRoom) Take(s *protocol.Service, gpus protocol.Milli) {
+	for _, model := range modelsOf(r.used.tree, s) {
+		r.used.add(s.Tenant, model, gpus)
+	}
+}
 
 // offersModel reports whether a site offers an option on a model, or with "" any option.
 func (a siteAnswer) offersModel(model string) bool {
@@ -211,6 +229,17 @@ func (l *quotaLimits) exceededBy(x *runUse) *quotaLimit {
 		}
 	}
 	return nil
+}
+
+// roomFor returns how many thousandths of a GPU the limits leave to a run as long as it runs.
+func (l *quotaLimits) roomFor(x *runUse) (room protocol.Milli) {
+	room = math.MaxInt64
+	for i := range l.limits {
+		if q := &l.limits[i]; q.counts(x.model) {
+			room = min(room, q.most-protocol.Milli(q.held.peakBetween(x.from, x.to)))
+		}
+	}
+	return room
 }
 
 // counts reports whether a limit counts GPUs of a model.

@@ -26,15 +26,20 @@ func newHeldGPUs(tree *quota.Tree) heldGPUs {
 // addTenant adds GPUs of a model, or of any, to what the quota of a tenant holds, and each group above it. Those
 // of a tenant that no quota names count nowhere.
 func (h heldGPUs) addTenant(tenant, model string, gpus protocol.Milli) {
+	h.add(tenant, "", gpus)
+	if model != "" {
+		h.add(tenant, model, gpus)
+	}
+}
+
+// add adds GPUs to what a tenant's quota and the groups above it hold of one model, or with "" of all.
+func (h heldGPUs) add(tenant, model string, gpus protocol.Milli) {
 	leaf, ok := h.tree.LeafOf(tenant)
 	if !ok {
 		return
 	}
 	for _, q := range h.tree.PathOf(leaf) {
-		h.of[modelOfQuota{"", q.Name}] += gpus
-		if model != "" {
-			h.of[modelOfQuota{model, q.Name}] += gpus
-		}
+		h.of[modelOfQuota{model, q.Name}] += gpus
 	}
 }
 
@@ -44,7 +49,7 @@ func (k *Market) heldNow(now protocol.Time, but *lot) heldGPUs {
 	h := newHeldGPUs(k.quotaTree())
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		v := k.lots[id]
-		running := v.state == accepted && v.preempt == nil && v.start <= now || v.state == awarded && v.option.Start <= now
+		running := v.state == accepted && (v.preempt == nil || v.preempt.IsForBudget()) && v.start <= now || v.state == awarded && v.option.Start <= now
 		waits := v != but && (v.state == waiting || v.state == called) && v.preemptAfter > now
 		switch {
 		case waits:

@@ -156,6 +156,7 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 		} else if l != nil {
 			l.acceptedBy()
 			l.state, l.failedCalls, l.start = accepted, 0, b.Start
+			k.watchOverrun(l)
 			k.recordStatus(l, l.placedStatus(b.Start))
 		}
 	case protocol.Started:

@@ -27,6 +27,7 @@ type round struct {
 
 	named   map[protocol.JobID]bool // the jobs for which the call names runs that may be stopped
 	planned *plannedUse             // while the round is cleared
+	fewer   map[protocol.JobID]bool // gangs for which quotas have room on fewer pods than sites offered
 }
 
 // maxCallBytes bounds the encoded jobs of a call: a call beyond protocol.MaxMessage cannot be
@@ -57,10 +58,13 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 			break
 		}
 		if l.state == accepted { // what asked its site to stop it may have been lost
-			if l.cancelRequested {
+			switch {
+			case l.cancelRequested:
 				msgs = append(msgs, k.requestStop(now, l))
-			} else {
+			case l.preempt != nil:
 				msgs = append(msgs, k.requestPreempt(now, l))
+			default:
+				msgs = append(msgs, k.pauseBeyondBudget(now, l)...)
 			}
 			continue
 		}
@@ -221,7 +225,9 @@ func (k *Market) closeRound(now protocol.Time) (msgs []protocol.Message) {
 		case k.noSiteCanRun(l, impossible[i]):
 			d = auction.Decision{Verdict: auction.Reject, Why: k.commonRejectReason(r, l)}
 		case d.Verdict == auction.Defer && d.Why.Code != protocol.Preempting && len(in.Lots[i].Bids) == 0 && against[i].Code != "":
-			d.Why = against[i]
+			if d.Why = against[i]; r.fewer[l.job.ID] { // it is called again at once on as many pods as quotas allow
+				d.Until = now
+			}
 		}
 		if l.whole != nil {
 			d.NearTies = nil // its place is one of a combination
@@ -283,6 +289,9 @@ func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, im
 				k.ruleOut(r.lots[i], a.site)
 			}
 		}
+		if claim != nil && len(in.Lots[i].Bids) == 0 {
+			r.askForFewerPods(r.lots[i], claim)
+		}
 		claim.closeClaim()
 	}
 	for i, l := range r.lots {
@@ -292,6 +301,22 @@ func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, im
 		in.Lots[i].Bids = heeded
 	}
 	return in, impossible, against
+}
+
+// askForFewerPods has sites asked for a gang on as many of its pods as quotas have room for, if it may start with
+// fewer and they refused all that was offered. Who was asked for so few already waits like any other.
+func (r *round) askForFewerPods(l *lot, claim *jobClaim) {
+	pods := 0
+	if x := claim.refused; x != nil {
+		pods = l.submitted.MostPodsWithin(claim.quotas.roomFor(x))
+	}
+	if pods > 0 && pods != l.mostPods {
+		if r.fewer == nil {
+			r.fewer = make(map[protocol.JobID]bool)
+		}
+		r.fewer[l.job.ID] = true
+	}
+	l.mostPods = pods
 }
 
 // A siteAnswer is what one site bids for a job.
@@ -397,7 +422,7 @@ func (k *Market) applyDecision(now protocol.Time, l *lot, d auction.Decision, pr
 	l.roundDecided()
 	switch d.Verdict {
 	case auction.Award:
-		l.state, l.site, l.option, l.due = awarded, d.Site, d.Option, now.Add(k.cfg.Lease)
+		l.state, l.site, l.option, l.due, l.mostPods = awarded, d.Site, d.Option, now.Add(k.cfg.Lease), 0
 		if l.epoch == 0 {
 			k.growAdviceBudget(l)
 		}

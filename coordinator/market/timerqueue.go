@@ -38,7 +38,7 @@ func (l *lot) hasTimer() bool {
 	case awarded:
 		return l.whole == nil
 	case accepted:
-		return l.cancelRequested || l.preempt != nil
+		return l.cancelRequested || l.preempt != nil || l.watched
 	case divided:
 		return l.due != 0
 	}

@@ -181,6 +181,7 @@ func (k *Market) isHeldBack(l *lot) bool {
 // asCalled returns the job of a lot as it is called.
 func (l *lot) asCalled() protocol.Job {
 	j := l.job
+	j.MostPods = l.mostPods
 	if l.whole != nil {
 		j.StartWith = l.whole.joint.startWith
 	}

@@ -65,7 +65,8 @@ func (k *Market) plannedUse(now protocol.Time, r *round, answers [][]siteAnswer)
 				x.to = now.Add(time.Hour)
 			}
 			if tree.HasBudgets() && len(tree.BudgetedPathOf(l.submitted.Tenant)) > 0 {
-				x.costs = k.costsOf(nil, &month, &at, x.gpus, &l.option, l.off)
+				option, off := l.reservedAs(now)
+				x.costs = k.costsOf(nil, &month, &at, x.gpus, &option, off)
 			}
 			u.jobs[id] = []runUse{x}
 		}
@@ -95,6 +96,8 @@ type jobClaim struct {
 	job    *protocol.Job
 	own    []runUse    // possible so far; of an award whose Accept may still arrive, too
 	quotas quotaLimits // of its tenant, beside what others may use
+
+	refused *runUse // the last that found no room in GPU quotas; nil: none
 
 	costs   []monthCost  // of own
 	scratch [2]monthCost // of the option that is looked at
@@ -160,6 +163,10 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []p
 			k.counts[string(protocol.OverQuota)]++
 			overQuota = x
 			overQuota.costs = slices.Clone(x.costs)
+			if c.job.MinPods > 0 && !c.quotas.unnamed && c.quotas.exceededBy(&x) != nil {
+				refused := overQuota
+				c.refused = &refused
+			}
 			continue
 		}
 		c.mergeUse(first, x, u.quotas.namesModels())

@@ -201,7 +201,7 @@ func (k *Services) decide(now protocol.Time, s *service, d division.Division, ca
 	before, placed := s.target, s.placed()
 	s.target, s.pending, s.lack = counts, d.Pending, lackOf(s, d)
 	if c.room != nil { // services that are divided next have so much less room
-		c.room.Take(s.spec.Tenant, protocol.Milli(s.placed()-placed)*s.spec.GPUMilli())
+		c.room.Take(&s.spec, protocol.Milli(s.placed()-placed)*s.spec.GPUMilli())
 	}
 	s.decision++
 	b := protocol.ServiceDivision{Service: s.spec.ID, Decision: s.decision, Wanted: s.spec.Wanted, Pending: d.Pending, Why: protocol.Reason{Code: cause}, Lack: s.lack}

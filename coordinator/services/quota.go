@@ -10,25 +10,24 @@ import (
 
 // A QuotaRoom is what quotas leave to services while those of one call are divided.
 type QuotaRoom interface {
-	// RoomFor returns how many thousandths of a GPU more the services of a tenant may hold, by its quota's max and
-	// those of the groups above it. It reports false if nothing limits it.
-	RoomFor(tenant string) (room protocol.Milli, limited bool)
-	// Take notes that services of a tenant hold so many more, or with a negative number less.
-	Take(tenant string, gpus protocol.Milli)
+	// RoomFor returns how many thousandths of a GPU more a service may hold, by its tenant's max and those of the
+	// groups above it. It reports false if nothing limits it.
+	RoomFor(s *protocol.Service) (room protocol.Milli, limited bool)
+	// Take notes that a service holds so many more, or with a negative number less.
+	Take(s *protocol.Service, gpus protocol.Milli)
 }
 
 // LimitBy has services keep to quotas. Each call asks once, when it is divided, for what they leave beside all that
 // is held then; nil: no quota is in force.
 func (k *Services) LimitBy(room func() QuotaRoom) { k.quotaRoom = room }
 
-// HeldGPUs returns what the replicas of all services take by their newest decisions, in thousandths of a GPU, by
-// tenant.
-func (k *Services) HeldGPUs() map[string]protocol.Milli {
-	held := make(map[string]protocol.Milli)
+// EachHolding calls do with each service whose replicas take GPUs by its newest decision, and how many thousandths.
+func (k *Services) EachHolding(do func(s *protocol.Service, gpus protocol.Milli)) {
 	for _, s := range k.inOrder() {
-		held[s.spec.Tenant] += protocol.Milli(s.placed()) * s.spec.GPUMilli()
+		if gpus := protocol.Milli(s.placed()) * s.spec.GPUMilli(); gpus > 0 {
+			do(&s.spec, gpus)
+		}
 	}
-	return held
 }
 
 // placed returns how many replicas have a place by the newest decision.
@@ -60,7 +59,7 @@ func (c *call) roomOf(s *service) (protocol.Milli, bool) {
 	if c.room == nil {
 		return 0, false
 	}
-	return c.room.RoomFor(s.spec.Tenant)
+	return c.room.RoomFor(&s.spec)
 }
 
 // lackOfQuota says how many replicas wait for the tenant's quota.

@@ -86,7 +86,7 @@ func (x *preemptions) gone(id protocol.JobID, epoch uint64) {
 func (o *faultOracle) checkPreempt(site string, b protocol.Preempt) {
 	x := &o.preempt
 	x.asked[run{b.Job, b.Epoch}] = true
-	if b.For == "" {
+	if b.For == "" && !b.IsForBudget() {
 		o.checkMissedStart(site, b)
 		return
 	}
