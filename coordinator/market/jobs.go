@@ -194,7 +194,7 @@ func (k *Market) handleDecline(now protocol.Time, m protocol.Message, d protocol
 	k.wakeWaiting(now)
 	k.counts["declined"]++
 	if l.whole != nil {
-		k.partDeclined(l)
+		k.partDeclined(now, l)
 		return append(msgs, k.partLost(now, l, d.Why)...)
 	}
 	if l.cancelRequested {

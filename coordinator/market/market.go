@@ -186,13 +186,14 @@ type lot struct {
 	ruledOut         map[string]uint64  // by site that said it can never run it, if not all sites are asked: the round of its answer
 	submissionDigest uint64             // of the submission, once that is no longer kept; else 0
 
-	alone     bool      // the site whose queue submitted it may start it by itself
-	whole     *lot      // of a part: its job; else nil
-	parts     []*lot    // of a job in parts
-	prepared  bool      // of a part: its site accepted the award, and waits for the others
-	asked     bool      // of a part: this process sent its award, so that it heard all answers since
-	committed bool      // of a job in parts: all stand
-	joint     jointWait // of a job in parts
+	alone     bool           // the site whose queue submitted it may start it by itself
+	whole     *lot           // of a part: its job; else nil
+	parts     []*lot         // of a job in parts
+	prepared  bool           // of a part: its site accepted the award, and waits for the others
+	asked     bool           // of a part: this process sent its award, so that it heard all answers since
+	committed bool           // of a job in parts: all stand
+	roomFor   protocol.JobID // of a job in parts: the one of a higher class for which its last award was stopped
+	joint     jointWait      // of a job in parts
 
 	why        protocol.Reason    // of the last award
 	lastStatus protocol.JobStatus // last status sent to the queue or the tenant that submitted it

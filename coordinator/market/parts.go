@@ -133,7 +133,7 @@ func (k *Market) awardPart(now protocol.Time, p *lot) {
 func (k *Market) partAwarded(p *lot, epoch uint64, lease protocol.Time) {
 	p.epoch, p.lease, p.due, p.prepared, p.asked, p.started = epoch, lease, 0, false, false, 0
 	w := p.whole
-	w.epoch, w.lease, w.committed = epoch, lease, false
+	w.epoch, w.lease, w.committed, w.roomFor = epoch, lease, false, ""
 	if due := k.cutOff(lease); w.due != due {
 		w.due = due
 		k.timers.addToTimerQueue(w)
@@ -357,14 +357,14 @@ func (k *Market) callRestingParts(now protocol.Time, w *lot) {
 
 // partDeclined notes that a site gave a part back; Restore does, too. A site that was to take other parts, too,
 // bid for each as if it came alone: it is passed over for this one at once.
-func (k *Market) partDeclined(p *lot) {
+func (k *Market) partDeclined(now protocol.Time, p *lot) {
 	if p.preempt == nil { // what it was asked for is no renege
 		p.countRenege(p.site)
 		if slices.ContainsFunc(p.whole.parts, func(x *lot) bool { return x != p && x.state == awarded && x.site == p.site }) {
 			p.passOver(p.site)
 		}
 	}
-	k.restPart(p)
+	k.takePartBack(now, p)
 }
 
 // partLost has the other parts of a job stopped after one was lost: declined, given back or taken from its site.
@@ -376,7 +376,11 @@ func (k *Market) partLost(now protocol.Time, p *lot, why protocol.Reason) []prot
 	}
 	for _, x := range w.parts {
 		if x.state == awarded || x.state == accepted && x.preempt == nil {
-			return k.stopParts(now, w, protocol.Reason{Code: protocol.PartLost, Note: fmt.Sprintf("part %s: %s", format.CleanText(string(p.job.ID)), why.Code)})
+			note := fmt.Sprintf("part %s: %s", format.CleanText(string(p.job.ID)), why.Code)
+			if w.roomFor != "" {
+				note = fmt.Sprintf("part %s made room for job %s", format.CleanText(string(p.job.ID)), format.CleanText(string(w.roomFor)))
+			}
+			return k.stopParts(now, w, protocol.Reason{Code: protocol.PartLost, Note: note})
 		}
 	}
 	k.callRestingParts(now, w)

@@ -31,7 +31,7 @@ const (
 type claim struct {
 	lot  *lot
 	why  protocol.Code         // StrongerClaim or QuotaReclaimed
-	lost protocol.Microdollars // that would be lost of it: energy, carbon and tariff since its start or its last checkpoint
+	lost protocol.Microdollars // that would be lost of all that is stopped with it: energy, carbon and tariff since its start or its last checkpoint
 }
 
 // mayPreempt reports whether a lot may have others stopped now: its class allows it, it does not wait for a
@@ -78,13 +78,18 @@ func (k *Market) claimsOf(now protocol.Time, l *lot) (all []claim) {
 	leaf, named := tree.LeafOf(l.submitted.Tenant)
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		v := k.lots[id]
-		if v == l || v.whole != nil || v.state != accepted || v.cancelRequested || v.preempt != nil {
+		with := v.stoppedWith()
+		if v == l || v.state != accepted || len(with) == 0 {
 			continue
 		}
-		c := claim{lot: v, lost: k.lostWork(now, v)}
+		c := claim{lot: v}
+		for _, x := range with {
+			c.lost += k.lostWork(now, x)
+		}
+		protected := slices.ContainsFunc(with, func(x *lot) bool { return x.isProtected(now) })
 		of, _ := tree.LeafOf(v.submitted.Tenant)
 		switch {
-		case (tree.IsEmpty() || named && of == leaf) && v.job.Priority < l.job.Priority && !v.isProtected(now) && !l.wasPreempted(now):
+		case (tree.IsEmpty() || named && of == leaf) && v.job.Priority < l.job.Priority && !protected && !l.wasPreempted(now):
 			c.why = protocol.StrongerClaim
 		case !tree.IsEmpty() && named && of != leaf && v.submitted.TotalGPUMilli() > 0 && l.submitted.TotalGPUMilli() > 0:
 			c.why = protocol.QuotaReclaimed
@@ -218,7 +223,10 @@ func (k *Market) preemptionAt(now protocol.Time, r *round, l *lot, site string, 
 			k.counts["preemption-void"]++
 			return nil // the job runs on GPUs of one model: see withoutGuaranteed
 		}
-		p.claims, p.lost = append(p.claims, claims[c]), p.lost+claims[c].lost
+		p.claims = append(p.claims, claims[c])
+	}
+	for _, x := range p.stopped() {
+		p.lost += k.lostWork(now, x)
 	}
 	if len(p.claims) == 0 || !k.quotasLetStart(now, r, p) {
 		return nil
@@ -331,14 +339,18 @@ func (k *Market) requeuePreempted(now protocol.Time, l *lot, p protocol.Preempte
 		if at == 0 { // without a report of the run
 			at = now
 		}
-		l.preempted = append(l.preempted, at)
-		l.preempted = l.preempted[max(0, len(l.preempted)-mostPreempted):]
+		if l.preempt.For != "" { // else it is a part that went with another
+			l.preempted = append(l.preempted, at)
+			l.preempted = l.preempted[max(0, len(l.preempted)-mostPreempted):]
+		}
 	}
-	if l.whole != nil {
-		k.restPart(l)
-	} else if p.Left > 0 {
+	switch {
+	case l.whole != nil:
+		k.takePartBack(now, l)
+		return
+	case p.Left > 0:
 		k.requeueRemainder(now, l, p.Left)
-	} else {
+	default:
 		k.requeueLot(now, l)
 	}
 	k.preemptionOver(now, l)
@@ -347,7 +359,13 @@ func (k *Market) requeuePreempted(now protocol.Time, l *lot, p protocol.Preempte
 // payerOf returns who pays for a preempted run: the tenant of the job with the higher priority, if the work is
 // lost; else the run's own, which keeps it by its checkpoint or had borrowed the room.
 func (k *Market) payerOf(l *lot, p protocol.Preempted) string {
-	if by := k.lots[p.For]; by != nil && p.Left == 0 && l.preempt.Why.Code == protocol.StrongerClaim {
+	made := p.For
+	if l.preempt.Why.Code == protocol.PartLost {
+		made = l.whole.roomFor
+	} else if l.preempt.Why.Code != protocol.StrongerClaim {
+		made = ""
+	}
+	if by := k.lots[made]; by != nil && p.Left == 0 {
 		return by.submitted.Tenant
 	}
 	return l.job.Tenant

@@ -49,7 +49,7 @@ func (k *Market) heldNow(now protocol.Time, but *lot) heldGPUs {
 	h := newHeldGPUs(k.quotaTree())
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		v := k.lots[id]
-		running := v.state == accepted && (v.preempt == nil || v.preempt.IsForBudget()) && v.start <= now || v.state == awarded && v.option.Start <= now
+		running := v.state == accepted && !v.isBeingStopped() && v.start <= now || v.state == awarded && v.option.Start <= now
 		waits := v != but && (v.state == waiting || v.state == called) && v.preemptAfter > now
 		switch {
 		case waits:
@@ -84,6 +84,7 @@ func (h *heldGPUs) isBeyond(path []protocol.Quota, model string, freed heldGPUs)
 func (k *Market) withoutGuaranteed(now protocol.Time, l *lot, leaf string, all []claim) []claim {
 	held, gpus := k.heldNow(now, l), l.submitted.TotalGPUMilli()
 	freed := make(map[[2]string]heldGPUs) // by site and model
+	counted := make(map[[2]string][]*lot) // likewise: what is freed, with parts elsewhere
 	return slices.DeleteFunc(all, func(c claim) bool {
 		if c.why != protocol.QuotaReclaimed {
 			return false
@@ -103,7 +104,12 @@ func (k *Market) withoutGuaranteed(now protocol.Time, l *lot, leaf string, all [
 		if !byAll {
 			return true
 		}
-		freed[at].addTenant(c.lot.submitted.Tenant, model, c.lot.awardedJob().TotalGPUMilli())
+		for _, v := range c.lot.stoppedWith() {
+			if !slices.Contains(counted[at], v) { // with another part of its job
+				counted[at] = append(counted[at], v)
+				freed[at].addTenant(v.submitted.Tenant, v.option.Model, v.awardedJob().TotalGPUMilli())
+			}
+		}
 		return false
 	})
 }
@@ -124,10 +130,10 @@ func (k *Market) quotasLetStart(now protocol.Time, r *round, p *preemption) bool
 			continue
 		}
 		most := limit.most
-		for _, c := range p.claims {
-			of, _ := q.tree.LeafOf(c.lot.submitted.Tenant)
-			if limit.counts(c.lot.option.Model) && slices.ContainsFunc(q.tree.PathOf(of), func(x protocol.Quota) bool { return x.Name == limit.quota.Name }) {
-				most += c.lot.awardedJob().TotalGPUMilli()
+		for _, v := range p.stopped() {
+			of, _ := q.tree.LeafOf(v.submitted.Tenant)
+			if limit.counts(v.option.Model) && slices.ContainsFunc(q.tree.PathOf(of), func(x protocol.Quota) bool { return x.Name == limit.quota.Name }) {
+				most += v.awardedJob().TotalGPUMilli()
 			}
 		}
 		if protocol.Milli(limit.held.peakBetween(now, now.Add(time.Second)))+j.TotalGPUMilli() > most {

@@ -182,7 +182,7 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 		}
 	case protocol.Decline:
 		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil && l.whole != nil {
-			k.partDeclined(l)
+			k.partDeclined(min(m.At, k.last), l)
 			k.restoreLost(min(m.At, k.last), l)
 		} else if l != nil {
 			k.requeueDeclined(min(m.At, l.due), l)
