@@ -70,7 +70,7 @@ func (l *Dataset) AnswerQuery(q ask.Query) Answer {
 	if back := l.checkNames(q); back != nil {
 		return *back
 	}
-	r := l.evaluateWithOperators(evaluate, q)
+	r := l.evaluateOverParts(evaluate, q)
 	r.fillAnswer(&a)
 	if q.Job != "" || q.Decision != 0 {
 		if m := l.caseOf(q); m.hasRound {

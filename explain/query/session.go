@@ -139,7 +139,7 @@ func (l *Dataset) questionParser() *ask.Parser {
 		return l.parser
 	}
 	run := ask.RunContext{
-		Sites: l.history.ReportingSiteNames(), Tenants: l.history.TenantNames(), Jobs: l.history.JobIDs(), Models: l.modelNames(), Policies: l.setup.Policies,
+		Sites: l.history.ReportingSiteNames(), Tenants: l.history.TenantNames(), Jobs: l.jobNames(), Models: l.modelNames(), Policies: l.setup.Policies,
 		First: l.firstTime(), Last: l.lastTime(), Today: l.todayMidnight(), Notable: l.exampleJobs,
 		Decided: func(seq uint64) bool { _, ok := l.history.DecisionByNumber(seq); return ok },
 	}
