@@ -19,10 +19,13 @@ func (b *History) foldCall(from MessageRef, m protocol.CallForBids) {
 		c.call = &m
 	}
 	// A site that has not bid since it was called before missed a round: applyBid starts the count anew.
-	asked := m.SitesAsked()
-	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
+	names := m.AskedSites()
+	if names == nil {
+		names = slices.Sorted(maps.Keys(b.sites))
+	}
+	for _, name := range names {
 		s := b.sites[name]
-		if !asked(name) {
+		if s == nil {
 			continue
 		}
 		if !s.decommissioned { // else it is not called

@@ -44,6 +44,31 @@ func (c *CallForBids) asksAll() bool {
 	return false
 }
 
+// AskedSites returns the sites that are asked for some job; nil: all.
+func (c *CallForBids) AskedSites() []string {
+	if c.asksAll() {
+		return nil
+	}
+	return c.Sites
+}
+
+// NameAsked leaves out of Sites all that are not asked for any job; asked says which are, by position.
+func (c *CallForBids) NameAsked(asked []bool) {
+	moved := make([]int, len(c.Sites)) // positions among the named
+	var named []string
+	for i, site := range c.Sites {
+		if moved[i] = len(named); asked[i] {
+			named = append(named, site)
+		}
+	}
+	for _, positions := range c.Asked {
+		for k, at := range positions {
+			positions[k] = moved[at]
+		}
+	}
+	c.Sites = named
+}
+
 // SitesAsked reports of each site whether it is asked for some job of the call.
 func (c *CallForBids) SitesAsked() func(site string) bool {
 	if c.asksAll() {

@@ -30,7 +30,8 @@ type (
 		Preemptable []PreemptionSet `msgpack:"pe,omitempty"` // of jobs that may have others stopped
 
 		// Asked says for each job which of Sites are asked, as rising positions, where not all are: see
-		// AsksSite. Of a job without positions all sites are asked.
+		// JobsFor. Of a job without positions all sites are asked; without such a job, Sites are those
+		// asked for some job, and the call reaches their agents alone: see Message.OnlyTo.
 		Sites []string `msgpack:"st,omitempty"`
 		Asked [][]int  `msgpack:"as,omitempty"`
 	}

@@ -31,7 +31,7 @@
 //	Preempt      preempt   coordinator -> agent        stop this run, so that another job can start
 //	Preempted    preempted agent       -> coordinator  its run was stopped to make room for another
 //	UsageReport  done      agent       -> coordinator  measured energy, carbon and money
-//	Settlement   settled   coordinator -> all          payment: measured usage against the bid
+//	Settlement   settled   coordinator -> all          payment: measured usage against the bid (see Message.OnlyTo)
 //	JobStatus    standing  coordinator -> queue        status of a job that the queue submitted
 //	JudgeRequest ask       coordinator -> judge        choose among options that cost nearly the same
 //	JudgeAnswer  answer    judge       -> coordinator  a choice for each order of the options, or why there is none

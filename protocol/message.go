@@ -1,6 +1,9 @@
 package protocol
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Version counts the changes of the protocol that a reader of the version before would
 // misunderstand. Every message carries the version of its sender. Within a version fields, columns
@@ -59,10 +62,32 @@ func (p Party) SiteName() string {
 	return ""
 }
 
-// ShouldReceive reports whether p receives m: messages to it, and broadcasts of others. Private
-// parties receive no broadcasts.
+// ShouldReceive reports whether p receives m: messages to it, and broadcasts of others that concern it (OnlyTo).
+// Private parties receive no broadcasts.
 func (p Party) ShouldReceive(m Message) bool {
-	return m.To == p || m.To == "" && m.From != p && !p.IsPrivate()
+	if m.To != "" || m.From == p || p.IsPrivate() {
+		return m.To == p
+	}
+	only := m.OnlyTo()
+	return only == nil || slices.Contains(only, p)
+}
+
+// OnlyTo returns the parties that alone receive a broadcast, where it says whom it concerns: a call that does not
+// ask all sites the agents of those that it asks, a settlement the agent of its site and the submitter. nil: all
+// parties that receive broadcasts.
+func (m Message) OnlyTo() (only []Party) {
+	if m.To != "" {
+		return nil
+	}
+	switch b := m.Body.(type) {
+	case CallForBids:
+		for _, site := range b.AskedSites() {
+			only = append(only, AgentParty(site))
+		}
+	case Settlement:
+		only = []Party{AgentParty(b.Site), Submitter}
+	}
+	return only
 }
 
 // IsPrivate reports whether p receives no broadcasts. Executors and signal sources belong to one

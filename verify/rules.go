@@ -127,7 +127,7 @@ func (r *partyReader) readCall(s *ledgerState, e shownEntry, b protocol.CallForB
 		s.jobs[j.ID] = j
 	}
 	left, ok := s.prices[b.Round-1]
-	if site == "" || !ok {
+	if site == "" || !ok || !b.SitesAsked()(site) { // who is not asked is not told its prices
 		return
 	}
 	var told []protocol.ShadowPrice

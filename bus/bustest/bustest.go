@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,8 @@ func TestBus(t *testing.T, anyBus bus.Bus) {
 	}{
 		{"a message reaches its receiver alone", testDirectMessage},
 		{"a broadcast reaches all but its sender", testBroadcast},
+		{"a call that asks some sites reaches their agents alone", testCallOfSomeSites},
+		{"a settlement reaches its site and the submitter", testSettlement},
 		{"a party receives what it sends to itself", testMessageToSelf},
 		{"executors and signal sources receive no broadcasts", testPrivateParties},
 		{"ten thousand messages keep their order", testMessageOrder},
@@ -119,6 +122,67 @@ func testBroadcast(t *testing.T, anyBus bus.Bus) {
 	b.expectJobs("one", "two", "three", "four")
 	c.expectJobs("two", "four")
 	a.expectJobs("mine")
+}
+
+// callOf returns a call that asks some sites for its job; without names, all.
+func callOf(round uint64, sites ...string) protocol.CallForBids {
+	c := protocol.CallForBids{Round: round, Jobs: []protocol.Job{{ID: "train"}}, Sites: sites}
+	if len(sites) > 0 {
+		c.Asked = [][]int{nil}
+		for i := range sites {
+			c.Asked[0] = append(c.Asked[0], i)
+		}
+	}
+	return c
+}
+
+// A call travels between messages to single agents and to all, and keeps its place.
+func testCallOfSomeSites(t *testing.T, anyBus bus.Bus) {
+	market, submitter := connectParty(t, anyBus, protocol.Coordinator), connectParty(t, anyBus, protocol.Submitter)
+	agents := map[string]*testParty{"lyon": connectParty(t, anyBus, lyon), "oslo": connectParty(t, anyBus, oslo), "turin": connectParty(t, anyBus, turin)}
+	some := market.sender.NewMessage(1000, "", callOf(1, "lyon", "oslo", "rome"))
+	all := market.sender.NewMessage(1000, "", callOf(2))
+	market.mustSend(market.startedMessage("", "before"), market.startedMessage(oslo, "to oslo"), some, market.startedMessage(oslo, "to oslo"), all)
+	round := func(p *testParty) uint64 {
+		t.Helper()
+		c, _ := p.nextMessage().Body.(protocol.CallForBids)
+		return c.Round
+	}
+	for name, p := range agents {
+		p.expectJobs("before")
+		if name == "oslo" {
+			p.expectJobs("to oslo")
+		}
+		if name != "turin" {
+			if m := p.nextMessage(); !reflect.DeepEqual(m, some) {
+				t.Errorf("%s received %+v; want the call as it was sent: %+v", name, m, some)
+			}
+		}
+		if name == "oslo" {
+			p.expectJobs("to oslo")
+		}
+		if n := round(p); n != 2 {
+			t.Errorf("%s received the call of round %d; want 2, which asks all", name, n)
+		}
+	}
+	submitter.expectJobs("before")
+	if n := round(submitter); n != 2 {
+		t.Errorf("the submitter received the call of round %d; want 2, which asks all", n)
+	}
+}
+
+func testSettlement(t *testing.T, anyBus bus.Bus) {
+	market, submitter := connectParty(t, anyBus, protocol.Coordinator), connectParty(t, anyBus, protocol.Submitter)
+	a, b := connectParty(t, anyBus, oslo), connectParty(t, anyBus, lyon)
+	paid := market.sender.NewMessage(1000, "", protocol.Settlement{Job: "train", Site: "oslo"})
+	market.mustSend(paid, market.startedMessage("", "end"))
+	for _, p := range []*testParty{a, submitter} {
+		if m := p.nextMessage(); !reflect.DeepEqual(m, paid) {
+			t.Errorf("%s received %+v; want %+v", p.sender.Party, m, paid)
+		}
+		p.expectJobs("end")
+	}
+	b.expectJobs("end")
 }
 
 func testMessageToSelf(t *testing.T, anyBus bus.Bus) {

@@ -83,6 +83,14 @@ func (p *memConn) Send(ctx context.Context, ms ...protocol.Message) error {
 	default:
 	}
 	for _, m := range ms {
+		if only := m.OnlyTo(); only != nil {
+			for _, who := range only {
+				for _, conn := range p.bus.conns[who] {
+					conn.enqueueMessage(m)
+				}
+			}
+			continue
+		}
 		to := p.bus.conns[m.To]
 		if m.To == "" {
 			to = p.bus.listeners

@@ -101,8 +101,8 @@ func (p *natsConn) deliverMessages(t *fairQueue) {
 			return
 		}
 		m, f, err := decodeMessage(msg.Subject, msg.Data)
-		if f == delivered && p.who != tap && !p.who.ShouldReceive(m) {
-			continue // its own echo
+		if f == delivered && !p.isFor(m, msg.Subject) {
+			continue
 		}
 		p.bus.recordDelivery(p.who, f, msg.Subject, err)
 		if f != delivered {
@@ -118,6 +118,15 @@ func (p *natsConn) deliverMessages(t *fairQueue) {
 		case p.messages <- m:
 		}
 	}
+}
+
+// isFor reports whether the party of the connection receives a message, which is not so of its own echo. A tap
+// receives all, each once.
+func (p *natsConn) isFor(m protocol.Message, subj string) bool {
+	if p.who != tap {
+		return p.who.ShouldReceive(m)
+	}
+	return copyNumber(m, subj) <= 0
 }
 
 // flushAndClose closes the connection after all sent messages have reached the server.
@@ -163,16 +172,18 @@ func (p *natsConn) Send(ctx context.Context, ms ...protocol.Message) error {
 		if p.buf, err = protocol.AppendSigned(p.buf[:0], m, sign); err != nil {
 			return err
 		}
-		msg := &nats.Msg{Subject: subjectOf(m), Data: p.buf}
+		msg := &nats.Msg{Data: p.buf}
 		if tr := p.bus.Tracer; tr != nil {
 			msg.Header = make(nats.Header)
 			tr.OnSend(m, msg.Header.Set)
 		}
-		if err := p.conn.PublishMsg(msg); err != nil {
-			if errors.Is(err, nats.ErrMaxPayload) {
-				err = fmt.Errorf("%w: it has %d bytes with its headers, and is not sent: the server takes %d; raise its max_payload, or send less (for bids: lower MaxBytes of the call)", err, messageBytes(msg), p.conn.MaxPayload())
+		for _, msg.Subject = range subjectsOf(m, len(p.buf)) {
+			if err := p.conn.PublishMsg(msg); err != nil {
+				if errors.Is(err, nats.ErrMaxPayload) {
+					err = fmt.Errorf("%w: it has %d bytes with its headers, and is not sent: the server takes %d; raise its max_payload, or send less (for bids: lower MaxBytes of the call)", err, messageBytes(msg), p.conn.MaxPayload())
+				}
+				return fmt.Errorf("natsbus: %s sends %s to %q: %w", p.who, m.KindName(), m.To, err)
 			}
-			return fmt.Errorf("natsbus: %s sends %s to %q: %w", p.who, m.KindName(), m.To, err)
 		}
 	}
 	// One large message must not hold its memory for good.

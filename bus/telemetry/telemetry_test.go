@@ -110,7 +110,7 @@ func TestOneJobIsOneTraceAcrossSites(t *testing.T) {
 	oslo.say(protocol.Coordinator, protocol.UsageReport{Job: "train", Epoch: 1})
 	market.hear()
 	market.say("", protocol.Settlement{Job: "train", Site: "oslo", Counted: protocol.Usage{Energy: 5000, Money: 7}, Paid: 7})
-	lyon.hear()
+	oslo.hear()
 
 	type place struct {
 		parent trace.SpanID
@@ -161,7 +161,7 @@ func TestOneJobIsOneTraceAcrossSites(t *testing.T) {
 		t.Errorf("%d spans follow from nothing", roots)
 	}
 	for _, want := range []string{"submitter submit", "coordinator submit", "coordinator call", "agent/oslo call", "agent/lyon call", "agent/lyon offer",
-		"coordinator award", "agent/oslo award", "agent/oslo accept", "hands/oslo launch", "hands/oslo exited", "agent/oslo done", "coordinator settled", "agent/lyon settled"} {
+		"coordinator award", "agent/oslo award", "agent/oslo accept", "hands/oslo launch", "hands/oslo exited", "agent/oslo done", "coordinator settled", "agent/oslo settled"} {
 		if names[want] == 0 {
 			t.Errorf("no span %q; there are %v", want, names)
 		}

@@ -1,7 +1,6 @@
 package market
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -71,8 +70,7 @@ func (k *Market) observeAnswer(s *site, c callTime, now protocol.Time) {
 func (k *Market) planWindow(allowance time.Duration) (window time.Duration, awaited map[string]struct{}) {
 	usual := k.usualWindow()
 	awaited = make(map[string]struct{}, len(k.sites))
-	names := slices.Sorted(maps.Keys(k.sites))
-	for _, name := range names {
+	for _, name := range k.siteNames {
 		s := k.sites[name]
 		if s.suspectSince != 0 || s.answers.measured && s.answers.mean > usual {
 			continue
@@ -81,7 +79,7 @@ func (k *Market) planWindow(allowance time.Duration) (window time.Duration, awai
 		window = max(window, min(k.windowOf(s), usual))
 	}
 	if len(awaited) == 0 {
-		for _, name := range names {
+		for _, name := range k.siteNames {
 			awaited[name] = struct{}{}
 		}
 		window = k.cfg.Window
@@ -101,7 +99,7 @@ func (k *Market) windowOf(s *site) time.Duration {
 // usualWindow returns slowFactor times the median window of the sites that are not suspect.
 func (k *Market) usualWindow() time.Duration {
 	all := make([]time.Duration, 0, len(k.sites))
-	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
+	for _, name := range k.siteNames {
 		if s := k.sites[name]; s.suspectSince == 0 {
 			all = append(all, k.windowOf(s))
 		}
@@ -141,7 +139,7 @@ func (s *site) heedCondition(now protocol.Time, state protocol.SiteState) {
 // hopelessMisses windows. The monitor tells the market when it hears one of them.
 func (k *Market) Suspects() map[string]protocol.Time {
 	all := make(map[string]protocol.Time)
-	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
+	for _, name := range k.siteNames {
 		s := k.sites[name]
 		if s.suspectSince != 0 && s.missedWindows < hopelessMisses {
 			all[name] = s.suspectSince

@@ -68,7 +68,9 @@ func TestWindowFollowsTheSitesThatAreWaitedFor(t *testing.T) {
 	} {
 		k := New(Config{}, &soonest{})
 		for i, p := range tc.sites {
-			s := new(site)
+			name := fmt.Sprint("site-", i)
+			k.recordSite(protocol.RegisterSite{Site: name})
+			s := k.sites[name]
 			for range 40 {
 				if p.took >= 0 {
 					s.answers.observe(p.took)
@@ -77,7 +79,6 @@ func TestWindowFollowsTheSitesThatAreWaitedFor(t *testing.T) {
 			if p.suspect {
 				s.suspectSite(noon)
 			}
-			k.sites[fmt.Sprint("site-", i)] = s
 		}
 		window, awaited := k.planWindow(answerAllowance(tc.jobs, len(k.sites)))
 		if window.Round(ms) != tc.window || len(awaited) != tc.awaited {

@@ -31,7 +31,7 @@ func (k *Market) resetTimers(now protocol.Time) {
 	k.services.ClockSetBack(now)
 	a := &k.advisor
 	a.rulings, a.openQuestions, a.closed = nil, 0, min(a.closed, now.Add(breakerPause))
-	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
+	for _, name := range k.siteNames {
 		s := k.sites[name]
 		s.lastStopSent, s.suspectSince, s.late = min(s.lastStopSent, now), min(s.suspectSince, now), nil
 	}

@@ -45,7 +45,9 @@ func decommissionedStatus(g protocol.DecommissionSite) protocol.JobStatus {
 // at that site are over: anything the site still reports about them is void. Each becomes an
 // orphaned run, which the site must stop before it may get that job once more.
 func (k *Market) takeJobsFromSite(now protocol.Time, name string) (taken []*lot) {
-	delete(k.sites, name)
+	if delete(k.sites, name); slices.Contains(k.siteNames, name) {
+		k.siteNames = slices.DeleteFunc(slices.Clone(k.siteNames), func(other string) bool { return other == name })
+	}
 	if k.round != nil {
 		delete(k.round.offers, name)
 		delete(k.round.awaited, name)

@@ -132,6 +132,8 @@ func (k *Market) recordSite(h protocol.RegisterSite) {
 	if s == nil {
 		s = &site{}
 		k.sites[h.Site] = s
+		at, _ := slices.BinarySearch(k.siteNames, h.Site)
+		k.siteNames = slices.Insert(slices.Clone(k.siteNames), at, h.Site)
 	}
 	s.registration = h
 }

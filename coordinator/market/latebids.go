@@ -1,7 +1,6 @@
 package market
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -38,7 +37,7 @@ func (k *Market) keepLateBids(now protocol.Time, m protocol.Message, o protocol.
 // addLateBids has sites that did not answer a round take part in it with their late bids for the
 // round before. Bids older than the delay with which a site may start a job are dropped.
 func (k *Market) addLateBids(r *round) {
-	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
+	for _, name := range k.siteNames {
 		s := k.sites[name]
 		late := s.late
 		if late == nil || late.call.round == r.call.round {

@@ -114,6 +114,7 @@ type Market struct {
 	idleLots     []*lot                  // lots that found no place, to wake when something changes; may hold others
 	alone        *lot                    // the job in parts that is called alone until it has its place; nil: none
 	sites        map[string]*site
+	siteNames    []string // of sites, sorted; a change makes a new list, since calls hold it
 	round        *round   // nil: no round is open
 	lastCall     callTime // of the round that closed last
 	congestion   congestion

@@ -150,7 +150,7 @@ func (a siteAnswer) offersModel(model string) bool {
 
 // registeredGPUs returns the GPUs of all sites, of one model or, without, of all, in thousandths.
 func (k *Market) registeredGPUs(model string) (sum protocol.Milli) {
-	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
+	for _, name := range k.siteNames {
 		sum += k.sites[name].gpusOf(model)
 	}
 	return sum

@@ -1,7 +1,6 @@
 package market
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/gridbid/gridbid/coordinator/accounts"
@@ -46,7 +45,7 @@ func (k *Market) forwardQuoteRequest(now protocol.Time, m protocol.Message, q pr
 	if slices.ContainsFunc(q.Call.Jobs, func(j protocol.Job) bool { return j.InvalidReason() != "" }) {
 		return nil // whoever asks checks the job, too, and says what is wrong with it
 	}
-	shared, own := k.announcePrices(now, 0)
+	shared, own := k.announcePrices(now, 0, q.Call.SitesAsked())
 	q.Call.Closes, q.Call.Weights, q.Call.ShadowPrices = now.Add(k.cfg.Window), k.cfg.Terms, shared
 	q.Call.MaxBytes, q.Call.Planning = k.cfg.MaxOfferBytes, k.cfg.Planning
 	return append(own, k.sender.NewMessage(now, "", q))
@@ -71,7 +70,7 @@ func (k *Market) Quote(now, asked protocol.Time, j protocol.Job, answers map[str
 		r.index[l.job.ID] = i
 	}
 	view.round = r
-	for _, site := range slices.Sorted(maps.Keys(k.sites)) {
+	for _, site := range k.siteNames {
 		m := answers[site]
 		if q, ok := m.Body.(protocol.Quote); ok {
 			r.offers[site] = view.validateBids(site, shiftToMarketClock(q.Bids, m.At, asked, now))
@@ -82,7 +81,7 @@ func (k *Market) Quote(now, asked protocol.Time, j protocol.Job, answers map[str
 	all := make([]Quotation, len(r.lots))
 	for i, l := range r.lots {
 		all[i].Job = l.job.ID
-		for _, name := range slices.Sorted(maps.Keys(k.sites)) {
+		for _, name := range k.siteNames {
 			all[i].Sites = append(all[i].Sites, view.quotationOf(name, &l.job, in.Lots[i].Bids))
 		}
 	}

@@ -115,8 +115,7 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 	r.asked = len(r.lots) * len(k.sites)
 	r.closes = now.Add(window)
 	// The call names the configured window, which depends on nothing that was measured.
-	shared, own := k.announcePrices(now, k.rounds)
-	call := protocol.CallForBids{Round: k.rounds, Closes: now.Add(k.cfg.Window), Weights: k.cfg.Terms, ShadowPrices: shared, MaxBytes: k.cfg.MaxOfferBytes, Planning: k.cfg.Planning}
+	call := protocol.CallForBids{Round: k.rounds, Closes: now.Add(k.cfg.Window), Weights: k.cfg.Terms, MaxBytes: k.cfg.MaxOfferBytes, Planning: k.cfg.Planning}
 	for i, l := range r.lots {
 		call.Jobs = append(call.Jobs, l.asCalled())
 		r.index[l.job.ID] = i
@@ -126,6 +125,8 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 	r.isAsked = call.SitesAsked()
 	maps.DeleteFunc(r.awaited, func(name string, _ struct{}) bool { return !r.isAsked(name) })
 	r.hoped = len(r.awaited)
+	var own []protocol.Message
+	call.ShadowPrices, own = k.announcePrices(now, k.rounds, r.isAsked)
 	return append(append(msgs, own...), k.sendAndRecord(now, "", call))
 }
 
@@ -364,7 +365,7 @@ func (r *round) claimOrder() []int {
 // markSilentSites notes which sites did not answer, and returns how many. No later round waits for
 // one that this round waited for in vain.
 func (k *Market) markSilentSites(now protocol.Time, r *round) (missing int) {
-	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
+	for _, name := range k.siteNames {
 		s := k.sites[name]
 		_, answered := r.offers[name]
 		if !answered && !r.isAsked(name) {

@@ -1,9 +1,6 @@
 package market
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/gridbid/gridbid/coordinator/services"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -46,7 +43,7 @@ func (k *Market) sendOutputs(now protocol.Time, out []services.Output) (msgs []p
 
 // serviceSites returns the registered sites by name, as services see them.
 func (k *Market) serviceSites() (all []services.Site) {
-	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
+	for _, name := range k.siteNames {
 		s := k.sites[name]
 		all = append(all, services.Site{Name: name, Pools: s.registration.Pools, Location: s.registration.Location, Draining: s.drained, Suspect: s.suspectSince != 0})
 	}

@@ -3,7 +3,6 @@ package market
 import (
 	"cmp"
 	"hash/fnv"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -51,7 +50,7 @@ func (k *Market) newShortlist(now protocol.Time, lots []*lot) *shortlist {
 	if k.asksAll() {
 		return nil
 	}
-	s := &shortlist{now: now, names: slices.Sorted(maps.Keys(k.sites)), most: k.cfg.MostSites, orders: make(map[string][]int)}
+	s := &shortlist{now: now, names: k.siteNames, most: k.cfg.MostSites, orders: make(map[string][]int)}
 	var have, want protocol.Milli
 	for _, name := range s.names {
 		site := k.sites[name]
@@ -210,7 +209,9 @@ func (k *Market) askSites(now protocol.Time, r *round, call *protocol.CallForBid
 	if s == nil {
 		return
 	}
-	call.Sites, r.asked = s.names, 0
+	r.asked = 0
+	everyone := false // is asked for some lot
+	some := make([]bool, len(s.names))
 	for _, l := range r.lots {
 		var asked []int
 		if preempts := slices.ContainsFunc(call.Preemptable, func(set protocol.PreemptionSet) bool { return set.Job == l.job.ID }); !l.job.IsGang() && l.whole == nil && !preempts {
@@ -219,8 +220,15 @@ func (k *Market) askSites(now protocol.Time, r *round, call *protocol.CallForBid
 		call.Asked = append(call.Asked, asked)
 		r.asked += len(asked)
 		if len(asked) == 0 {
+			everyone = true
 			r.asked += len(s.names)
 		}
+		for _, i := range asked {
+			some[i] = true
+		}
+	}
+	if call.Sites = s.names; !everyone {
+		call.NameAsked(some)
 	}
 }
 
@@ -242,7 +250,7 @@ func (k *Market) noSiteCanRun(l *lot, said int) bool {
 	if said == 0 || k.asksAll() {
 		return said > 0 && said == len(k.sites)
 	}
-	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
+	for _, name := range k.siteNames {
 		if k.sites[name].mayRun(l) {
 			return false
 		}

@@ -59,8 +59,8 @@ func TestTheCheapestOfManySitesAreAsked(t *testing.T) {
 	for n := range 60 {
 		c := s.call(protocol.JobID(fmt.Sprintf("job-%d", n)))
 		of := c.SitesAskedFor(c.Jobs[0].ID)
-		if len(of) != 12 {
-			t.Fatalf("call %d asks %d sites for its job, want 12", n, len(of))
+		if len(of) != 12 || !slices.Equal(c.Sites, of) {
+			t.Fatalf("call %d asks %v for its job and names %v, want 12 sites, and these alone", n, of, c.Sites)
 		}
 		for _, site := range of {
 			asked[site]++
@@ -154,15 +154,15 @@ func TestASiteThatRegistersAnewIsAskedAgain(t *testing.T) {
 func TestWhoIsAskedForGangsAndForRegions(t *testing.T) {
 	s, names := manySites(t)
 	gang := s.job().WithPods([]protocol.Component{{Role: "worker", Pods: 2, GPUs: 4, Share: 1000, CPU: 4000}})
-	gang.ID, gang.Regions, gang.GPUs, gang.Share, gang.CPU = "gang", nil, 0, 0, 0
+	gang.ID, gang.Regions = "gang", nil
 	tied := s.job()
 	tied.ID, tied.Regions = "tied", []string{names[3], names[50], "atlantis"}
 	s.send(protocol.Submitter, protocol.Submit{Job: gang})
 	s.send(protocol.Submitter, protocol.Submit{Job: tied})
 	s.wait()
 	c := lastSent[protocol.CallForBids](s)
-	if got := c.SitesAskedFor("gang"); len(got) != 100 {
-		t.Errorf("%d sites are asked for a gang, want all 100", len(got))
+	if got := c.SitesAskedFor("gang"); len(c.Jobs) != 2 || len(got) != 100 {
+		t.Errorf("a call of %d jobs asks %d sites for a gang, want 2 and all 100", len(c.Jobs), len(got))
 	}
 	if got, want := c.SitesAskedFor("tied"), []string{names[3], names[50]}; !slices.Equal(got, want) {
 		t.Errorf("sites asked for a job of some regions: %v, want %v", got, want)

@@ -8,8 +8,8 @@ import "github.com/gridbid/gridbid/protocol"
 const maxSharedPrices = 16
 
 // announcePrices returns the rule's shadow prices as the call for bids of a round is to carry them,
-// or none and a message to each site that has some. Prices of sites that have gone are dropped.
-func (k *Market) announcePrices(now protocol.Time, round uint64) (shared []protocol.ShadowPrice, own []protocol.Message) {
+// or none and a message to each asked site that has some. Prices of sites that have gone are dropped.
+func (k *Market) announcePrices(now protocol.Time, round uint64, isAsked func(site string) bool) (shared []protocol.ShadowPrice, own []protocol.Message) {
 	all := k.rule.ShadowPrices()
 	var bySite [][]protocol.ShadowPrice // the rule returns them by site
 	for i, p := range all {
@@ -23,7 +23,7 @@ func (k *Market) announcePrices(now protocol.Time, round uint64) (shared []proto
 		return all, nil
 	}
 	for _, prices := range bySite {
-		if site := prices[0].Site; k.sites[site] != nil {
+		if site := prices[0].Site; k.sites[site] != nil && isAsked(site) {
 			own = append(own, k.sender.NewMessage(now, protocol.AgentParty(site), protocol.SitePrices{Round: round, ShadowPrices: prices}))
 		}
 	}

@@ -3,6 +3,7 @@ package market
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -59,5 +60,27 @@ func TestEachOfManySitesHearsItsOwnPrices(t *testing.T) {
 		check("the call", sent, 1, sent[len(sent)-1].Body.(protocol.CallForBids).ShadowPrices)
 		sent = s.send(protocol.OperatorAPI, protocol.QuoteRequest{Call: protocol.CallForBids{Round: 5, Jobs: []protocol.Job{s.job()}}})
 		check("the request for quotes", sent, 0, sent[len(sent)-1].Body.(protocol.QuoteRequest).Call.ShadowPrices)
+	}
+}
+
+// Where not all sites are asked, those that are hear their prices, and no others.
+func TestSitesThatAreNotAskedHearNoPrices(t *testing.T) {
+	s := newTestMarket(t)
+	s.market = New(Config{MostSites: 12}, scarceAt(40))
+	for i := range 40 {
+		name := fmt.Sprintf("site-%02d", i)
+		s.send(protocol.AgentParty(name), protocol.RegisterSite{Site: name, Pools: []protocol.Pool{{Model: "V100", Nodes: 1, GPUs: 8}}})
+	}
+	j := s.job()
+	j.Regions = nil
+	s.send(protocol.Submitter, protocol.Submit{Job: j})
+	var told []string
+	for _, m := range s.wait() {
+		if _, ok := m.Body.(protocol.SitePrices); ok {
+			told = append(told, m.To.SiteName())
+		}
+	}
+	if c := lastSent[protocol.CallForBids](s); len(told) != 12 || !slices.Equal(told, c.Sites) {
+		t.Errorf("told their prices: %v; asked: %v", told, c.Sites)
 	}
 }

@@ -264,6 +264,14 @@ func (r *replayRun) expectMessage(m protocol.Message, expect map[protocol.Party]
 		}
 		return
 	}
+	if only := m.OnlyTo(); only != nil {
+		for _, who := range only {
+			if r.machines[who] != nil {
+				expect[who]++
+			}
+		}
+		return
+	}
 	for _, who := range r.listeners {
 		if who.ShouldReceive(m) {
 			expect[who]++
