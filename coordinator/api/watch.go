@@ -60,19 +60,27 @@ func (d *Server) WatchSites(ctx context.Context, incarnation uint32, suspects fu
 				}})
 			}
 		}
+		sites := d.siteStates()
 		if err == nil {
-			err = d.endDrains(ctx)
+			err = d.endDrains(ctx, sites)
 		}
 		if err != nil {
 			return // the term is over
 		}
-		d.logConditions(logged, log)
+		logConditions(sites, logged, log)
 	}
 }
 
+// siteStates returns all sites without what jobs take of them.
+func (d *Server) siteStates() []jobstatus.Site {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.status.SiteStates(d.clock.Now())
+}
+
 // endDrains ends the drains whose time is over.
-func (d *Server) endDrains(ctx context.Context) error {
-	for _, s := range d.listSites() {
+func (d *Server) endDrains(ctx context.Context, sites []jobstatus.Site) error {
+	for _, s := range sites {
 		if s.Drained && s.DrainedUntil != 0 && s.DrainedUntil <= d.now() {
 			b := protocol.Drain{Site: s.Name, Over: true, Why: "its time is over"}
 			if err := d.submitMessage(ctx, func(protocol.Time) protocol.Body { return b }); err != nil {
@@ -84,8 +92,8 @@ func (d *Server) endDrains(ctx context.Context) error {
 }
 
 // logConditions logs each site whose state is another than in logged.
-func (d *Server) logConditions(logged map[string]jobstatus.Condition, log *slog.Logger) {
-	for _, s := range d.listSites() {
+func logConditions(sites []jobstatus.Site, logged map[string]jobstatus.Condition, log *slog.Logger) {
+	for _, s := range sites {
 		was, known := logged[s.Name]
 		if logged[s.Name] = s.Condition; was.State == s.State {
 			continue

@@ -268,16 +268,25 @@ func (b *View) AllSites(now protocol.Time) []Site {
 			}
 		}
 	}
-	var out []Site
+	all := b.SiteStates(now)
 	_, use := b.liveHistory().CountJobsAt(now)
+	for i := range all {
+		x := &all[i]
+		x.Placed, x.LastEnd = placed[x.Name], lastEnd[x.Name]
+		u := use[x.Name]
+		x.Running, x.Planned, x.Held = u.Running, u.Planned, float64(u.Held)/1000
+		x.Free = max(0, float64(x.GPUs)-x.Held)
+	}
+	return all
+}
+
+// SiteStates returns all sites as AllSites does, without what jobs take of them: it looks at no job.
+func (b *View) SiteStates(now protocol.Time) []Site {
+	var out []Site
 	// Sites that are named by awards alone have nothing to show.
 	for _, s := range b.liveHistory().SiteRecords() {
 		if s.Registered {
 			x := siteOf(&s)
-			x.Placed, x.LastEnd = placed[s.Site], lastEnd[s.Site]
-			u := use[s.Site]
-			x.Running, x.Planned, x.Held = u.Running, u.Planned, float64(u.Held)/1000
-			x.Free = max(0, float64(x.GPUs)-x.Held)
 			if g, ok := b.liveHistory().GridAt(s.Site, now); ok { // dollars per MWh, grams of CO2e per kWh
 				x.Price, x.Carbon, x.PUE = g.Price.InDollars()*1000, float64(g.Carbon)/1000, float64(g.PUE)/1000
 			}

@@ -16,10 +16,11 @@ import (
 )
 
 var (
-	manySites     = flag.Int("many-sites", 90, "sites of TestAskingTheBestSites, of 1,000 nodes in all or one each")
-	manySitesJobs = flag.Int("many-sites-jobs", 60, "jobs of TestAskingTheBestSites, in a day")
-	manySitesDays = flag.Int("many-sites-draws", 1, "draws of jobs and of sites, each replayed with all sites asked and with some")
-	onlySome      = flag.Bool("only-some", false, "do not replay with all sites asked")
+	manySites      = flag.Int("many-sites", 90, "sites of TestAskingTheBestSites")
+	manySitesNodes = flag.Int("many-sites-nodes", 1000, "nodes of eight GPUs at all sites together, and one each at the least")
+	manySitesJobs  = flag.Int("many-sites-jobs", 60, "jobs of TestAskingTheBestSites, in a day")
+	manySitesDays  = flag.Int("many-sites-draws", 1, "draws of jobs and of sites, each replayed with all sites asked and with some")
+	onlySome       = flag.Bool("only-some", false, "do not replay with all sites asked")
 )
 
 // Of many sites a few are asked for each job. It costs little, and saves most of the work.
@@ -30,7 +31,7 @@ func TestAskingTheBestSites(t *testing.T) {
 		s := scenarioOfSites(t, *manySites, *manySitesJobs, draw)
 		some, used := replayAsking(t, s, 0)
 		after += used.Seconds()
-		t.Logf("draw %d, 64 sites asked: %s", draw, some.line(used))
+		t.Logf("draw %d, 64 sites asked: %s, %d MB at the most", draw, some.line(used), peakMB())
 		if *onlySome {
 			continue
 		}
@@ -83,6 +84,15 @@ func processTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// peakMB returns the most resident memory that this process has had, in megabytes.
+func peakMB() int64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return int64(u.Maxrss) / 1000
+}
+
 // scenarioOfSites returns a day at so many sites like those of six-regions, each with prices and carbon of its
 // own, and nodes of eight V100.
 func scenarioOfSites(t *testing.T, sites, jobs, draw int) spec.Scenario {
@@ -94,7 +104,7 @@ func scenarioOfSites(t *testing.T, sites, jobs, draw int) spec.Scenario {
 		r := regions[i%len(regions)]
 		by := 70 + (i*37+draw*11)%61 // per cent
 		fmt.Fprintf(&b, "  - {name: site-%04d, region: {price: {mean: %d, swing: %d}, carbon: {mean: %d, swing: %d}, match: 0.5, peak: 18}, day_ahead: true, pue: 1.1, fleet: [{count: %d, model: V100, gpus: 8, cpu: 96, memory: 512}]}\n",
-			i, r.price*by/100, r.swing*by/100, r.carbon*by/100, r.carbonSwing*by/100, max(1, 1000/sites))
+			i, r.price*by/100, r.swing*by/100, r.carbon*by/100, r.carbonSwing*by/100, max(1, *manySitesNodes/sites))
 	}
 	file := filepath.Join(t.TempDir(), "many-sites.yaml")
 	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
