@@ -2,7 +2,6 @@ package market
 
 import (
 	"fmt"
-	"maps"
 	"math/bits"
 	"slices"
 
@@ -55,7 +54,7 @@ func (k *Market) partsNeverFit(r *round, w *lot) (why protocol.Reason, never boo
 	for set := 1; set < len(need); set++ {
 		need[set] = n + 1
 	}
-	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
+	for _, name := range k.siteNames {
 		holds := k.partSetsHeld(r, w, name)
 		for set := len(need) - 1; set > 0; set-- { // from the largest: each site counts once
 			for part := set; part > 0; part = (part - 1) & set {

@@ -25,7 +25,7 @@ func TestPartsThatNeverFitAreThoseThatNoDivisionHolds(t *testing.T) {
 		for s := range sites {
 			name := fmt.Sprint("s", s)
 			have[s] = rapid.IntRange(1, 8).Draw(t, "have")
-			k.sites[name] = &site{registration: protocol.RegisterSite{Site: name, Pools: []protocol.Pool{{Model: "V100", Nodes: 1, GPUs: have[s]}}}}
+			k.siteNames, k.sites[name] = append(k.siteNames, name), &site{registration: protocol.RegisterSite{Site: name, Pools: []protocol.Pool{{Model: "V100", Nodes: 1, GPUs: have[s]}}}}
 			var b protocol.Bids
 			for _, p := range w.parts {
 				no := rapid.IntRange(0, 3).Draw(t, "no") == 0
