@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -129,21 +130,8 @@ func TestAProgramIsNamedByItsFile(t *testing.T) {
 // The wrapper and the first learner of the documentation run as they stand there, in training and
 // judged, and come to the same figures.
 func TestTheWrapperOfTheDocumentationRuns(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("python3 is not here, so docs/learners is not run")
-	}
-	learners, err := filepath.Abs("../../docs/learners")
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := t.TempDir()
-	if err := os.Symlink(os.Args[0], filepath.Join(bin, "gridbid")); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), python, "-B", filepath.Join(learners, "greedy.py"))
-	cmd.Env = append(os.Environ(), asProgram+"=1", "PATH="+bin+":"+os.Getenv("PATH"))
-	trained, err := cmd.CombinedOutput()
+	python, learners := pythonOfLearners(t)
+	trained, err := learnerCommand(t, python, filepath.Join(learners, "greedy.py")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("greedy.py: %v\n%s", err, trained)
 	}
@@ -158,5 +146,56 @@ func TestTheWrapperOfTheDocumentationRuns(t *testing.T) {
 	}
 	if want := fmt.Sprintf("objective $%.2f, %d of %d jobs late\n", all[0].ObjectiveUSD, all[0].Late, all[0].Jobs); all[0].LateAnswers == 0 && string(trained) != want {
 		t.Errorf("greedy.py says %q of its own day, and was judged as %q", trained, want)
+	}
+}
+
+// pythonOfLearners returns the interpreter and the folder of the documentation's learners.
+func pythonOfLearners(t *testing.T) (python, learners string) {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not here, so docs/learners is not run")
+	}
+	learners, err = filepath.Abs("../../docs/learners")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return python, learners
+}
+
+// learnerCommand returns a command of Python that finds this program as gridbid.
+func learnerCommand(t *testing.T, python string, args ...string) *exec.Cmd {
+	t.Helper()
+	bin := t.TempDir()
+	if err := os.Symlink(os.Args[0], filepath.Join(bin, "gridbid")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), python, append([]string{"-B"}, args...)...)
+	cmd.Env = append(os.Environ(), asProgram+"=1", "PATH="+bin+":"+os.Getenv("PATH"))
+	return cmd
+}
+
+// The learner of the documentation trains, and the same seed gives the same weights however its
+// environments take turns.
+func TestTheLearnerOfTheDocumentationTrains(t *testing.T) {
+	python, learners := pythonOfLearners(t)
+	if out, err := exec.Command(python, "-c", "import numpy").CombinedOutput(); err != nil {
+		t.Skipf("numpy is not here, so docs/learners/cross_entropy.py is not run: install python3-numpy (%s)", bytes.TrimSpace(out))
+	}
+	const small = `import sys; sys.path.insert(0, sys.argv[1]); import cross_entropy as c
+c.JOBS = 20
+with c.ThreadPoolExecutor(2) as pool:
+    print(c.train(pool, rounds=1, population=3, elite=1, days=2))
+for env in c.opened: env.close()`
+	var said [2]string
+	for i := range said {
+		out, err := learnerCommand(t, python, "-c", small, learners).CombinedOutput()
+		if err != nil {
+			t.Fatalf("cross_entropy.py: %v\n%s", err, out)
+		}
+		said[i] = string(out)
+	}
+	if said[0] != said[1] || !strings.HasPrefix(said[0], "round 0 best ") {
+		t.Errorf("cross_entropy.py says\n%s, and again\n%s", said[0], said[1])
 	}
 }
