@@ -145,6 +145,7 @@ func (a *Agent) lentCapacity(now protocol.Time, jobs []protocol.Job, lent func()
 	for i := range out {
 		p := &out[i]
 		p.Free, p.ForDeferrable = slices.Clone(p.Free), slices.Clone(p.ForDeferrable)
+		p.CPUUsed, p.MemoryUsed = 0, 0 // would tell what the site's own jobs use
 		for s := range p.Free {
 			from := p.From.Add(time.Duration(s) * p.Slot)
 			most := max(*t.MostGPUs-lent().mostHeld(max(from, now), from.Add(p.Slot)), 0)

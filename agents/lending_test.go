@@ -91,6 +91,11 @@ func TestASiteLendsSoManyGPUs(t *testing.T) {
 	if options := o.Jobs[0].Options; len(options) == 0 || options[0].Start != s.now || o.Capacity[0].Free[0] != 6000 {
 		t.Errorf("its own tenant is offered %+v of %+v; want all that is free, now", options, o.Capacity)
 	}
+	// What its nodes' cores and memory are used for is told in a call with jobs of its own tenants alone.
+	others := s.offer(protocol.CallForBids{Jobs: []protocol.Job{next}, Weights: weights}).Capacity[0]
+	if p := o.Capacity[0]; p.CPUUsed == 0 || p.MemoryUsed == 0 || others.CPUUsed != 0 || others.MemoryUsed != 0 {
+		t.Errorf("in use: to its own %d and %d, to others %d and %d thousandths", p.CPUUsed, p.MemoryUsed, others.CPUUsed, others.MemoryUsed)
+	}
 	// What has been promised for later counts, too.
 	option := s.call(next)[0].Options[0]
 	s.give(protocol.Award{Job: "next", Epoch: 1, Option: option, MayQueue: true, NotBeforeStart: true, Lease: s.now.Add(10 * time.Second)})

@@ -188,6 +188,8 @@ var grown = []struct {
 			PriceOff: []Microdollars{0, 4_000}, CarbonOff: []Milligrams{0, 700}}})},
 	{"offer-expect", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "small", Options: []BidOption{anOption}, Expect: []Estimate{{Mean: time.Hour, P50: 20 * time.Minute, P90: 3 * time.Hour, Runs: 45}}}}})},
 	{"offer-idle", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "small", Why: Reason{Code: NoCapacity}}}, Idle: 5500, FragmentedGPUs: 1250})},
+	{"offer-use", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "small", Why: Reason{Code: NoCapacity}}},
+		Capacity: []CapacityProfile{{Model: "V100", From: noon, Slot: time.Hour, Free: []Milli{3500}, Total: 8000, CPUUsed: 625, MemoryUsed: 40}}})},
 	{"offer-wake", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "small", Options: []BidOption{{Start: noon, Finish: noon.Add(time.Hour), Model: "V100", Energy: 5, Wake: 200 * time.Second}}}}})},
 	{"submit-image", sent(Submit{Job: Job{ID: "a", CPU: 1000, Arrival: noon, Deadline: noon.Add(time.Hour), Image: "train:7"}})},
 	{"exited-use", sent(Finished{Job: "philly-17", Epoch: 3, Use: Utilization{GPU: 870, Temperature: 71}})},

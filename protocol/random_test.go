@@ -29,7 +29,7 @@ func draw(t *rapid.T, v reflect.Value) {
 				draw(t, v.Field(i))
 			}
 		}
-		namePods(v)
+		fillColumns(v)
 	case reflect.Slice:
 		n := rapid.SampledFrom([]int{0, 1, 2, 17}).Draw(t, "len")
 		if n == 0 {
@@ -40,7 +40,7 @@ func draw(t *rapid.T, v reflect.Value) {
 			if i < 2 { // the rest stays zero, which is a case too
 				draw(t, v.Index(i))
 			} else {
-				namePods(v.Index(i))
+				fillColumns(v.Index(i))
 			}
 		}
 	case reflect.String:
@@ -54,22 +54,25 @@ func draw(t *rapid.T, v reflect.Value) {
 	}
 }
 
-// namePods gives pods to every option in v that has none: without pods its row has no column for them, as
-// the options of testdata/v3 show.
-func namePods(v reflect.Value) {
+// fillColumns gives pods to every option in v that has none, and cores in use to every profile: without
+// them their rows have no column for them, as those of testdata/v3 show.
+func fillColumns(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		if o, ok := v.Addr().Interface().(*BidOption); ok && o.Pods == 0 {
 			o.Pods = 1
 		}
+		if p, ok := v.Addr().Interface().(*CapacityProfile); ok && p.CPUUsed == 0 && p.MemoryUsed == 0 {
+			p.CPUUsed = 1
+		}
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				namePods(v.Field(i))
+				fillColumns(v.Field(i))
 			}
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			namePods(v.Index(i))
+			fillColumns(v.Index(i))
 		}
 	}
 }

@@ -54,6 +54,9 @@ type (
 		Free          []Milli // of GPUs, by slot
 		Total         Milli
 		ForDeferrable []Milli `name:"open"` // the part of Free for deferrable jobs; empty: all
+		// The parts of the cores and of the memory of these GPUs' nodes that are in use now; 0: none, or not stated.
+		CPUUsed    Milli `json:",omitempty"`
+		MemoryUsed Milli `json:",omitempty"`
 	}
 
 	// A GridForecast is a site's view of its grid: the current hour, then forecasts.

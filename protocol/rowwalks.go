@@ -59,13 +59,21 @@ func (r *BidOption) walkWire(w *wire) {
 }
 
 func (r *CapacityProfile) walkWire(w *wire) {
-	c := w.beginRow(6)
+	width := 6
+	if r.CPUUsed != 0 || r.MemoryUsed != 0 {
+		width += 2 // not of idle nodes: their profiles keep their bytes
+	}
+	c := w.beginRow(width)
 	walkName(&c, &r.Model)
 	walkInt(&c, &r.From)
 	walkInt(&c, &r.Slot)
 	walkInts(&c, &r.Free)
 	walkInt(&c, &r.Total)
 	walkInts(&c, &r.ForDeferrable)
+	if !w.writing || width > 6 {
+		walkInt(&c, &r.CPUUsed)
+		walkInt(&c, &r.MemoryUsed)
+	}
 	c.skipNewerColumns()
 }
 

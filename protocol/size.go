@@ -19,7 +19,7 @@ func (o Bids) MaxWireSize() int {
 	}
 	for i := range o.Capacity {
 		p := &o.Capacity[i]
-		n += 4*maxLengthBytes + len(p.Model) + (3+len(p.Free)+len(p.ForDeferrable))*maxIntBytes
+		n += 4*maxLengthBytes + len(p.Model) + (5+len(p.Free)+len(p.ForDeferrable))*maxIntBytes
 	}
 	for _, p := range o.Preemptions {
 		n += 4*maxLengthBytes + len(p.Job)

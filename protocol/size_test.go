@@ -57,7 +57,7 @@ func TestBidsAreNoLongerThanTheirBound(t *testing.T) {
 			o.Jobs = append(o.Jobs, m)
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "models") {
-			o.Capacity = append(o.Capacity, CapacityProfile{Model: name.Draw(t, "model"), From: Time(number.Draw(t, "from")), Free: convert[Milli](ints("free")), ForDeferrable: convert[Milli](ints("open"))})
+			o.Capacity = append(o.Capacity, CapacityProfile{Model: name.Draw(t, "model"), From: Time(number.Draw(t, "from")), Free: convert[Milli](ints("free")), ForDeferrable: convert[Milli](ints("open")), CPUUsed: Milli(number.Draw(t, "cores")), MemoryUsed: Milli(number.Draw(t, "memory"))})
 		}
 		o.Grid = GridForecast{struct{}{}, Time(number.Draw(t, "from")), convert[Microdollars](ints("price")), convert[Milligrams](ints("carbon")),
 			convert[Milli](ints("pue")), convert[Microdollars](ints("priceOff")), convert[Milligrams](ints("carbonOff"))}

@@ -160,7 +160,8 @@ func (r *partyReader) checkClearing(s *ledgerState, e shownEntry, b protocol.Sit
 }
 
 func sameCapacity(x, y protocol.CapacityProfile) bool {
-	return x.Model == y.Model && x.From == y.From && x.Slot == y.Slot && x.Total == y.Total && slices.Equal(x.Free, y.Free) && slices.Equal(x.ForDeferrable, y.ForDeferrable)
+	return x.Model == y.Model && x.From == y.From && x.Slot == y.Slot && x.Total == y.Total && slices.Equal(x.Free, y.Free) && slices.Equal(x.ForDeferrable, y.ForDeferrable) &&
+		x.CPUUsed == y.CPUUsed && x.MemoryUsed == y.MemoryUsed
 }
 
 // checkAward checks that an award is one of the site's bids of that round, or of one before: bids

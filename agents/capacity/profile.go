@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gridbid/gridbid/agents/fgd"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -18,7 +19,8 @@ type profiles struct {
 }
 
 // CapacityProfiles returns the free GPUs of each model by slot, from the slot of now on, if jobs
-// end as planned; and how many of them are open to deferrable jobs, if headroom is kept. A job
+// end as planned; how many of them are open to deferrable jobs, if headroom is kept; and what is in use
+// of their nodes' cores and memory. A job
 // past its planned end counts until the next slot. Reservations count as used from their
 // beginning. A cordoned node has nothing free, whatever ends there. The caller must not change the
 // result: an unchanged site is asked again and again.
@@ -42,6 +44,7 @@ func (f *Fleet) CapacityProfiles(now protocol.Time, slot time.Duration, slots in
 			}
 		}
 		r.Free = f.freeGPUsBySlot(now, p.nodes, r, slots)
+		r.CPUUsed, r.MemoryUsed = f.usedOfNodes(p.nodes)
 		if len(headroom) > 0 {
 			r.ForDeferrable = slices.Clone(r.Free)
 			for s, free := range f.freeGPUsBySlot(now, headroom, r, slots) {
@@ -52,6 +55,34 @@ func (f *Fleet) CapacityProfiles(now protocol.Time, slot time.Duration, slots in
 	}
 	*last = profiles{f.version, now.Floor(slot), slot, slots, out}
 	return out
+}
+
+// usedOfNodes returns the parts of the cores and of the memory of some nodes that jobs, replicas and pods
+// of other schedulers use. As for GPUs, a cordoned node does not count.
+func (f *Fleet) usedOfNodes(nodes []int) (cpu, memory protocol.Milli) {
+	var used, all fgd.Request
+	for _, i := range nodes {
+		n := &f.nodes[i]
+		if n.unschedulable {
+			continue
+		}
+		all.CPU, all.Memory = all.CPU+n.CPU, all.Memory+n.Memory
+		for _, b := range n.others {
+			used.CPU, used.Memory = used.CPU+b.Request.CPU, used.Memory+b.Request.Memory
+		}
+		for _, run := range n.jobs {
+			used.CPU, used.Memory = used.CPU+run.placement.Request.CPU, used.Memory+run.placement.Request.Memory
+		}
+	}
+	return thousandthsOf(used.CPU, all.CPU), thousandthsOf(used.Memory, all.Memory)
+}
+
+// thousandthsOf returns a part of a whole; of overbooked nodes all.
+func thousandthsOf(part, whole int64) protocol.Milli {
+	if whole <= 0 {
+		return 0
+	}
+	return protocol.Milli(min(max(part, 0), whole) * 1000 / whole)
 }
 
 // freeGPUsBySlot returns the free GPUs of some nodes by the slots of r, from the changes in each

@@ -224,6 +224,8 @@ func TestOptionWithoutCapacityProfileIsIgnored(t *testing.T) {
 		"before all time":       {{Model: "V100", From: math.MinInt64, Slot: time.Hour, Total: 4000}},
 		"a start that wraps":    {{Model: "V100", From: good.From - 9_223_372_036_855, Slot: time.Hour, Total: 4000}},
 		"more free than total":  {{Model: "V100", From: good.From, Slot: time.Hour, Total: 4000, Free: []protocol.Milli{4001}}},
+		"more than all cores":   {{Model: "V100", From: good.From, Slot: time.Hour, Total: 4000, CPUUsed: 1001}},
+		"less than no memory":   {{Model: "V100", From: good.From, Slot: time.Hour, Total: 4000, MemoryUsed: -1}},
 		"less than nothing":     {{Model: "V100", From: good.From, Slot: time.Hour, Total: 4000, Free: []protocol.Milli{4000, -1}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -110,10 +110,13 @@ func (k *Market) startsNearRound(t protocol.Time) bool {
 	return t >= k.round.call.opened.Add(-protocol.MaxRun) && t <= k.round.call.opened.Add(protocol.MaxRun)
 }
 
-// isValidProfile reports whether a profile's amounts lie between 0 and its total, and its slots
-// within bounds.
+// isValidProfile reports whether a profile's amounts lie between 0 and its total, its parts between
+// none and all, and its slots within bounds.
 func (k *Market) isValidProfile(r protocol.CapacityProfile) bool {
 	outside := func(v protocol.Milli) bool { return v < 0 || v > r.Total }
+	if min(r.CPUUsed, r.MemoryUsed) < 0 || max(r.CPUUsed, r.MemoryUsed) > 1000 {
+		return false
+	}
 	return r.Total >= 0 && r.Total <= maxSiteGPUs && r.Slot >= time.Second && r.Slot <= protocol.MaxRun && k.startsNearRound(r.From) &&
 		!slices.ContainsFunc(r.Free, outside) && !slices.ContainsFunc(r.ForDeferrable, outside)
 }

@@ -16,8 +16,8 @@ func TestThePageListsWhatTheSeatSees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text2, _ := strings.Cut(string(text), "\n`job`, 12 numbers:\n")
-	job, options, _ := strings.Cut(text2, "\n`options`, 64 rows of 30 numbers")
+	_, text2, _ := strings.Cut(string(text), "\n`job`, 19 numbers:\n")
+	job, options, _ := strings.Cut(text2, "\n`options`, 64 rows of 32 numbers")
 	options, _, _ = strings.Cut(options, "\n`mask`, 65 zeros and ones")
 	_, room, _ := strings.Cut(string(text), "\n**`room`.**")
 	room, site, _ := strings.Cut(room, "\n**`site`.**")

@@ -258,7 +258,7 @@ func checkSpace(t *testing.T, step int, l line) {
 		shape []int
 		bound float32
 	}{
-		"job": {l.Obs.Job, []int{12}, learned.FeatureBound}, "options": {l.Obs.Options, []int{64, 30}, learned.FeatureBound}, "mask": {l.Obs.Mask, []int{65}, 1},
+		"job": {l.Obs.Job, []int{19}, learned.FeatureBound}, "options": {l.Obs.Options, []int{64, 32}, learned.FeatureBound}, "mask": {l.Obs.Mask, []int{65}, 1},
 	} {
 		if fmt.Sprint(a.array.shape) != fmt.Sprint(a.shape) {
 			t.Fatalf("step %d: %s has the shape %v, want %v", step, name, a.array.shape, a.shape)

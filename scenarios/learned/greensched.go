@@ -8,8 +8,8 @@ import (
 	"github.com/gridbid/gridbid/internal/net"
 )
 
-// Inputs is how many numbers the net has of one action: those of the job, then those of the option.
-const Inputs = 12 + 30
+// Inputs is how many numbers a net may read of one action: those of the job, then those of the option.
+const Inputs = jobFeatures + optionFeatures
 
 // What an action counts less than the first allowed one before the net has learned anything.
 const (
@@ -19,9 +19,9 @@ const (
 )
 
 // noOption is the row of an option that is none.
-var noOption [30]float64
+var noOption [optionFeatures]float64
 
-// InputNames returns the names of the net's inputs, in order.
+// InputNames returns the names of the inputs that a net may read, in order.
 func InputNames() (names []string) {
 	for _, n := range JobFeatures {
 		names = append(names, "job_"+n)
@@ -29,7 +29,7 @@ func InputNames() (names []string) {
 	return append(names, OptionFeatures...)
 }
 
-// AppendInputs appends the net's inputs for an action. Hold is an option of zeros.
+// AppendInputs appends the inputs for an action. Hold is an option of zeros.
 func (o *Observation) AppendInputs(to []float64, action int) []float64 {
 	for _, v := range o.Job {
 		to = append(to, float64(v))
@@ -76,11 +76,15 @@ func ParseWeights(text []byte) (net.File, error) {
 
 // CheckWeights returns an error if a net is not one of greensched.
 func CheckWeights(f net.File) error {
-	switch want := InputNames(); {
+	known := InputNames()
+	for i, name := range f.Features {
+		if !slices.Contains(known, name) || slices.Contains(f.Features[:i], name) {
+			return fmt.Errorf("learned: features: %q is none that this program has, or occurs twice: train the net anew", name)
+		}
+	}
+	switch {
 	case f.Name != Name:
 		return fmt.Errorf("learned: name: %q: want weights of %s", f.Name, Name)
-	case !slices.Equal(f.Features, want):
-		return fmt.Errorf("learned: features: the net was trained on others than this program has (%d, here %d): train it anew", len(f.Features), len(want))
 	case len(f.Layers[len(f.Layers)-1].Bias) != 1:
 		return fmt.Errorf("learned: layers: the last has %d outputs: want one, the worth of an action", len(f.Layers[len(f.Layers)-1].Bias))
 	}
@@ -100,7 +104,7 @@ func NewShadow(f net.File) *Rule { return newNetRule(f, true) }
 
 // newNetRule returns a rule that a net answers; see NewRule.
 func newNetRule(f net.File, replan bool) *Rule {
-	c := chooser{net: f.Net, acts: f.NewActivation(), note: TitleOf(f)}
+	c := newChooser(f)
 	return NewRule(func(q *Question) (int, string) { return c.choose(&q.Observation), c.note }, replan)
 }
 
@@ -111,8 +115,21 @@ func TitleOf(f net.File) string { return fmt.Sprintf("%s %.4s", Name, f.SHA256) 
 type chooser struct {
 	net    net.Net
 	acts   net.Activation
-	inputs []float64
+	reads  []int     // which of an action's inputs the net reads, in its order
+	all    []float64 // the inputs of an action
+	inputs []float64 // those that the net reads
 	note   string
+}
+
+// newChooser returns a chooser by weights, whose file names the inputs that the net reads. So weights
+// that were trained before an observation got more numbers decide as they did.
+func newChooser(f net.File) chooser {
+	c := chooser{net: f.Net, acts: f.NewActivation(), note: TitleOf(f), inputs: make([]float64, len(f.Features))}
+	known := InputNames()
+	for _, name := range f.Features {
+		c.reads = append(c.reads, slices.Index(known, name))
+	}
+	return c
 }
 
 // choose returns the allowed action that is worth most. One whose worth is no number, as huge weights
@@ -123,7 +140,10 @@ func (c *chooser) choose(o *Observation) int {
 		if allowed == 0 {
 			continue
 		}
-		c.inputs = o.AppendInputs(c.inputs[:0], action)
+		c.all = o.AppendInputs(c.all[:0], action)
+		for i, from := range c.reads {
+			c.inputs[i] = c.all[from]
+		}
 		if v := o.Prior(action) + c.net.Forward(c.inputs, c.acts)[0]; v > worth {
 			best, worth = action, v
 		}

@@ -46,7 +46,7 @@ func TestTheBestAllowedActionIsChosen(t *testing.T) {
 		{"one worth is beyond all numbers", map[string]float64{"starts_now": math.Inf(-1)}, Hold},
 	} {
 		f, o := fileOf(tc.weights), threeOptions()
-		c := chooser{net: f.Net, acts: f.NewActivation()}
+		c := newChooser(f)
 		if got := c.choose(&o); got != tc.want {
 			t.Errorf("%s: action %d; want %d", tc.why, got, tc.want)
 		}
@@ -56,7 +56,7 @@ func TestTheBestAllowedActionIsChosen(t *testing.T) {
 // An option that misses the deadline is taken only where none keeps it.
 func TestDeadlinesCountBeforeCosts(t *testing.T) {
 	f, o := fileOf(nil), threeOptions()
-	c := chooser{net: f.Net, acts: f.NewActivation()}
+	c := newChooser(f)
 	o.optionRow(2)[costFeature] = 0.05 // cheaper than the second, and late
 	o.optionRow(2)[inTimeFeature] = 0
 	if got := c.choose(&o); got != 1 {

@@ -19,6 +19,7 @@ const FeatureBound = 8
 // JobFeatures names the numbers of an observation that describe the job and the market, in order.
 var JobFeatures = []string{
 	"gpus", "run", "slack", "now", "flexible", "tied", "waited", "declined", "day", "day_shifted", "waiting", "arrived",
+	"cpu_only", "part_gpu", "gang", "elastic", "pausable", "cpu", "memory",
 }
 
 // OptionFeatures names the numbers of an observation that describe one option, in order.
@@ -26,13 +27,20 @@ var OptionFeatures = []string{
 	"valid", "cost", "money", "carbon", "awake", "transfer", "delay", "late", "fragment", "starts_now",
 	"wait", "slack", "in_time", "duration", "energy", "capped", "unpublished", "price_off", "carbon_off", "price_level",
 	"carbon_level", "free_now", "free_run", "open_now", "planned", "pool", "trust", "home", "chosen", "same_start",
+	"node_cpu", "node_memory",
 }
+
+// How many numbers there are of each: JobFeatures, OptionFeatures.
+const (
+	jobFeatures    = 19
+	optionFeatures = 32
+)
 
 // An Observation is what a learner sees of one decision. Its arrays are of fixed length: rows of
 // options that the job does not have are zero, and masked.
 type Observation struct {
-	Job     [12]float32
-	Options [MostOptions * 30]float32
+	Job     [jobFeatures]float32
+	Options [MostOptions * optionFeatures]float32
 	Mask    [MostOptions + 1]uint8 // 1: the action is allowed; Hold always is
 }
 
@@ -104,6 +112,13 @@ func (o *Observation) fillJob(r *auction.Round, j *protocol.Job, m *memory, flee
 	f.put(triangleWave(r.Now, 6*time.Hour))
 	f.put(squash(ratioOf(m.waitingSum.gpuHours(), fleet), 2))
 	f.put(squash(ratioOf(m.arrivedSum.gpuHours(), fleet), 1))
+	f.putFlag(j.TotalGPUMilli() == 0)
+	f.putFlag(j.Share > 0 && j.Share < 1000)
+	f.putFlag(len(j.Pods) > 0)
+	f.putFlag(len(j.Speed) > 0)
+	f.putFlag(j.Pause > 0)
+	f.put(squash(float64(j.CPU)/1000, 8))
+	f.put(squash(float64(j.Memory)/1024, 64))
 }
 
 // fillOption fills the features of option i. Costs are in parts of the job's cheapest option, so that
@@ -140,6 +155,8 @@ func (o *Observation) fillOption(i int, r *auction.Round, j *protocol.Job, all [
 	f.putFlag(site.Name == j.Home)
 	f.putFlag(was.site == site.Name && was.option.Model == x.Model)
 	f.putFlag(x.Start == all[0].option.Start)
+	f.put(c.room.cpuUsed)
+	f.put(c.room.memoryUsed)
 }
 
 // A gridView is a site's own forecast over the hours of a run, in parts of its mean over the next day.

@@ -25,6 +25,7 @@ type bookedPool struct {
 // A roomView is the room that an option has, in parts of its pool.
 type roomView struct {
 	freeNow, freeRun, openNow, planned, poolShare float64
+	cpuUsed, memoryUsed                           float64 // of the pool's nodes, now; 0: none, or not stated
 	gone                                          bool // other jobs took what it needs
 }
 
@@ -104,6 +105,7 @@ func (b *roomBook) look(r *auction.Round, c *candidate, gpus protocol.Milli) roo
 	now, _ := q.slotsOf(r.Now, r.Now.Add(time.Second))
 	now = min(now, len(q.given)-1)
 	v := roomView{poolShare: ratioOf(total, b.fleet), freeNow: float64(q.profile.Free[now]-q.given[now]) / total, openNow: 1}
+	v.cpuUsed, v.memoryUsed = float64(q.profile.CPUUsed)/1000, float64(q.profile.MemoryUsed)/1000
 	if open := q.profile.ForDeferrable; len(open) > 0 {
 		v.openNow = float64(open[min(now, len(open)-1)]) / total
 	}
