@@ -11,7 +11,8 @@
 // What it promises:
 //   - a forecast depends only on values received before it was made;
 //   - a published value is never replaced by a forecast;
-//   - forecasts stay within the bounds of their quantity, whatever the history;
+//   - forecasts stay within the bounds of their quantity, whatever the history, and within half of what
+//     they may be off of the usual rule's, whatever the weights of a [Learned] are;
 //   - a price by Curve is the exact sum over its hours, rounded once;
 //   - the bill of two runs is the sum of their bills.
 //

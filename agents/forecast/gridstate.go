@@ -15,6 +15,8 @@ type Config struct {
 	Carbon Rule           // default: DefaultRule of carbon
 	PUE    Rule           // default: DefaultRule of PUE
 	NoPUE  protocol.Milli // PUE while no value was received; default 1200
+	// Learned corrects the forecasts of price and carbon, within its bounds; nil: nothing does.
+	Learned *Learned
 	// Default is what a site bids with until it has received a price or a
 	// carbon intensity. Its uncertainty is as large as the value itself. nil:
 	// the site does not bid until then.
@@ -149,8 +151,8 @@ func (k *GridState) FactAge(q protocol.Quantity, now protocol.Time) time.Duratio
 func (k *GridState) ForecastFrom(now protocol.Time, hours int) protocol.GridForecast {
 	hours = min(max(hours, 0), 2*keptHours)
 	h := hourOf(now)
-	price, priceOff := k.price.forecastHours(k.cfg.Price, h, hours, priceLimits)
-	carbon, carbonOff := k.carbon.forecastHours(k.cfg.Carbon, h, hours, carbonLimits)
+	price, priceOff := k.price.correctForecast(k.cfg.Learned, protocol.GridPrice, k.cfg.Price, h, hours, priceLimits)
+	carbon, carbonOff := k.carbon.correctForecast(k.cfg.Learned, protocol.GridCarbon, k.cfg.Carbon, h, hours, carbonLimits)
 	pue, _ := k.pue.forecastHours(k.cfg.PUE, h, hours, pueLimits)
 	if d := k.cfg.Default; d != nil {
 		price, priceOff = defaultIfNone(price, priceOff, int64(d.Price), hours)

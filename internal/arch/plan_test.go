@@ -49,7 +49,7 @@ var plan = []line{
 	{"agents/fgd", pure, "", "", "placement on plain numbers, so that it can be compared with the published program"},
 	{"agents/power", pure, "protocol", "", "power curves of GPUs and hosts"},
 	{"internal/quotafile", pure, "agents/power internal/nearest internal/quantity internal/yamlschema protocol protocol/quota", "embed go.yaml.in/yaml/v3", "reads quota trees from files: our own list, ElasticQuotaTree, Kueue's objects"},
-	{"agents/forecast", pure, "protocol", "", "forecasts of price and carbon from reported signals; it does not know their sources"},
+	{"agents/forecast", pure, "internal/net protocol", "embed", "forecasts of price and carbon from reported signals; it does not know their sources"},
 	{"agents/capacity", pure, "protocol agents/fgd agents/power", "", "nodes, reservations and calendar of a site; it knows no prices"},
 	{"cluster-agent/signals", shell, "internal/atomicfile protocol bus", "", "reads price and carbon services; agents/forecast interprets the values"},
 	{"agents/runtimeest", pure, "protocol", "github.com/DataDog/sketches-go/ddsketch", "run time estimates from the jobs that ran at a site; callers measure them"},
@@ -142,7 +142,7 @@ var plan = []line{
 
 	{"lab/serviceday", shell, "agents/serving bus/membus protocol lab/bench scenarios scenarios/spec scenarios/trace", "", "replays days on which a service runs beside the jobs, under several rules of division"},
 	{"lab/learn/fit", pure, "internal/net", "", "trains nets on steps and rewards; it does not know what they mean"},
-	{"lab/learn", shell, "bus/membus coordinator/auction internal/net protocol scenarios scenarios/spec scenarios/learned lab/bound lab/learn/fit", "", "trains the policy greensched on invented days; nothing that decides imports it"},
+	{"lab/learn", shell, "agents/forecast bus/membus coordinator/auction internal/net protocol scenarios scenarios/spec scenarios/trace scenarios/learned lab/bound lab/learn/fit", "", "trains the policy greensched on invented days, and corrections of forecasts on recorded grids; nothing that decides imports it"},
 	{"lab/seat", shell, "internal/plainerror protocol bus/membus coordinator/accounts coordinator/auction history scenarios scenarios/spec scenarios/learned lab/bound", "", "outside programs at a seat of a replay, by lines; what they see, and what they may do"},
 
 	{"scenarios/sim/executor", pure, "protocol scenarios/sim", "", "a simulated cluster for sites without a real one"},

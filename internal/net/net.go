@@ -5,7 +5,7 @@
 // have a fixed order and products are rounded before they are added; no file that [Parse] accepts
 // holds a value that is not finite, or a byte that its writer did not write; nothing panics.
 //
-// Neighbours: lab/learn/fit trains nets, scenarios/learned decides by them.
+// Neighbours: lab/learn/fit trains nets, scenarios/learned decides and agents/forecast forecasts by them.
 package net
 
 import (
