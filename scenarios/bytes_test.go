@@ -42,7 +42,7 @@ func TestARunHasTheSameBytesOnAnyBusAndAnyNumberOfProcessors(t *testing.T) {
 	defer server.Close()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	s := small(24)
-	for _, policy := range []string{PolicyAuction, PolicyGreensched, "random", "carbon-threshold"} {
+	for _, policy := range []string{PolicyAuction, "auction/learned", PolicyGreensched, "random"} {
 		var first [32]byte
 		for i, on := range []struct {
 			name  string

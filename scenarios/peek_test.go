@@ -112,7 +112,7 @@ func late(s spec.Scenario, lag time.Duration) spec.Scenario {
 }
 
 func nobodyPeeks(t *testing.T, s spec.Scenario) {
-	for _, policy := range []string{PolicyAuction, PolicyGreensched, "greenest-now", "carbon-threshold"} {
+	for _, policy := range []string{PolicyAuction, "auction/learned", PolicyGreensched, "greenest-now", "carbon-threshold"} {
 		truth, _ := told(t, s, policy, new(membus.Bus))
 		for _, hour := range []int{3, 11, 14} {
 			at := s.Start.Add(time.Duration(hour)*time.Hour + 59*time.Minute)

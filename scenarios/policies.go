@@ -122,7 +122,7 @@ func parsePolicyName(name string) (policy string, s SignalKnowledge, err error) 
 		return policy, s, fmt.Errorf("unknown policy %q%s: want one of %s, or %s", policy, nearest.DidYouMean(policy, append(PolicyNames(), PolicyOutside)), strings.Join(PolicyNames(), ", "), PolicyOutside)
 	}
 	if !slices.Contains(signalKnowledgeKinds, s) {
-		return policy, s, fmt.Errorf("unknown signals %q%s: want one of forecast, own, perfect, wrong, none, runtimes", signals, nearest.DidYouMean(signals, []string{"forecast", "own", "perfect", "wrong", "none", "runtimes"}))
+		return policy, s, fmt.Errorf("unknown signals %q%s: want one of forecast, own, perfect, wrong, none, learned, runtimes", signals, nearest.DidYouMean(signals, []string{"forecast", "own", "perfect", "wrong", "none", "learned", "runtimes"}))
 	}
 	return policy, s, nil
 }

@@ -53,13 +53,13 @@ func TestUsualPoliciesAreThoseThatDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := scenarios.DefaultPolicies(plain); !slices.Equal(got[:6], []string{"auction", "auction/perfect", "auction/wrong", "auction/none", "auction/runtimes", "auction-now"}) || slices.Contains(got, "suspend-resume") {
+	if got := scenarios.DefaultPolicies(plain); !slices.Equal(got[:6], []string{"auction", "auction/perfect", "auction/wrong", "auction/none", "auction/learned", "auction/runtimes"}) || slices.Contains(got, "suspend-resume") {
 		t.Errorf("usual are %v", got)
 	}
 	pausable := plain
 	pausable.Jobs = slices.Clone(plain.Jobs)
 	pausable.Jobs[0].Pause = 1
-	if got := scenarios.DefaultPolicies(plain, pausable); !slices.Contains(got, "suspend-resume") || slices.Contains(got, "carbonscaler") || len(got) != len(scenarios.PolicyNames())+3 {
+	if got := scenarios.DefaultPolicies(plain, pausable); !slices.Contains(got, "suspend-resume") || slices.Contains(got, "carbonscaler") || len(got) != len(scenarios.PolicyNames())+4 {
 		t.Errorf("where jobs can be paused usual are %v", got)
 	}
 	elastic := pausable

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/agents"
+	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/auction"
@@ -26,6 +27,7 @@ type Options struct {
 	Pay      accounts.Payment                     // "" is by what was measured
 	Rule     func() auction.ClearingRule          // that clears rounds; nil: that of the policy
 	Strategy func(site string) agents.BidStrategy // of each site; nil: that of the policy
+	Learned  *forecast.Learned                    // corrects forecasts of sites under SignalLearned; nil: the weights in the program
 	// Misreport says how each site misreports the bids that it is about to send; nil: as its scenario
 	// says. Sites may ask side by side.
 	Misreport func(site string) spec.Misreport

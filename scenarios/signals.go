@@ -21,6 +21,7 @@ const (
 	SignalPerfect      SignalKnowledge = "perfect" // actual values, two weeks ahead: an upper bound for comparison
 	SignalPerturbed    SignalKnowledge = "wrong"   // 72 hours of forecasts, each off by up to half
 	SignalNoneAhead    SignalKnowledge = "none"    // no forecast: the last published values are taken to last
+	SignalLearned      SignalKnowledge = "learned" // as SignalForecasts, with own forecasts corrected by a net (forecast.Learned)
 )
 
 // SignalWrongRunTimes is SignalForecasts where the stated run times of jobs are wrong: see
@@ -28,11 +29,11 @@ const (
 const SignalWrongRunTimes SignalKnowledge = "runtimes"
 
 // signalKnowledgeKinds lists all kinds, the default first.
-var signalKnowledgeKinds = []SignalKnowledge{SignalForecasts, SignalOwnForecasts, SignalPerfect, SignalPerturbed, SignalNoneAhead, SignalWrongRunTimes}
+var signalKnowledgeKinds = []SignalKnowledge{SignalForecasts, SignalOwnForecasts, SignalPerfect, SignalPerturbed, SignalNoneAhead, SignalLearned, SignalWrongRunTimes}
 
 // receivesServices reports whether sites receive the forecasts of services.
 func (s SignalKnowledge) receivesServices() bool {
-	return s == SignalForecasts || s == SignalWrongRunTimes
+	return s == SignalForecasts || s == SignalLearned || s == SignalWrongRunTimes
 }
 
 // A publishedSeries is a series with its publication schedule.
@@ -69,15 +70,21 @@ func (s SignalKnowledge) signalSeries(seed uint64, site spec.Site, what protocol
 	return []publishedSeries{{actual, publicationSchedule(site, what)}}, nil
 }
 
-// forecastConfig returns how a site forecasts values that are not published.
-func (s SignalKnowledge) forecastConfig(site spec.Site) forecast.Config {
+// forecastConfig returns how a site forecasts values that are not published. Of SignalLearned, l corrects
+// them; nil is the weights in the program, and if those are refused nothing corrects.
+func (s SignalKnowledge) forecastConfig(site spec.Site, l *forecast.Learned) forecast.Config {
 	switch s {
 	case SignalPerfect, SignalPerturbed:
 		return forecast.Config{}
 	case SignalNoneAhead:
 		return forecast.Config{Price: forecast.Flat, Carbon: forecast.Flat, PUE: forecast.Flat}
 	}
-	return forecast.Config{Price: forecast.DefaultRule(protocol.GridPrice, publicationSchedule(site, protocol.GridPrice))}
+	if s != SignalLearned {
+		l = nil
+	} else if l == nil {
+		l, _ = forecast.ShippedLearned() // nil if it is refused, which `gridbid learn check` says
+	}
+	return forecast.Config{Price: forecast.DefaultRule(protocol.GridPrice, publicationSchedule(site, protocol.GridPrice)), Learned: l}
 }
 
 // perturbPoints multiplies each point by a factor of 0.5 to 1.5 that depends on seed, site,

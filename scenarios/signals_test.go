@@ -17,7 +17,7 @@ func hears(t *testing.T, signals SignalKnowledge) (known *forecast.GridState, tr
 	site := s.Sites[2]
 	truth = site.Signals[protocol.GridCarbon]
 	now = s.Start.Add(12 * time.Hour)
-	known = forecast.New(signals.forecastConfig(site))
+	known = forecast.New(signals.forecastConfig(site, nil))
 	for _, what := range []protocol.Quantity{protocol.GridCarbon, protocol.GridPrice} {
 		lines, err := signals.signalSeries(s.Seed, site, what, site.Signals[what])
 		if err != nil {
@@ -77,7 +77,7 @@ func TestAConstantIsHeardHoweverLongAgoItsSeriesBegan(t *testing.T) {
 	site := s.Sites[2]
 	for _, began := range []time.Duration{24 * time.Hour, forecast.MaxAge, 200 * 24 * time.Hour} {
 		site.Signals[protocol.GridPUE] = []protocol.Point{{At: s.Start.Add(-began), Value: 1070}}
-		p, err := buildSimulatedSite(s, site, capacity.Config{}, SignalForecasts, s.Start, MeteredUntil(s))
+		p, err := buildSimulatedSite(s, site, capacity.Config{}, SignalForecasts, nil, s.Start, MeteredUntil(s))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -108,7 +108,7 @@ func buildTestbed(s spec.Scenario, policy string, o Options) (*Testbed, error) {
 		if o.Strategy != nil {
 			bids = o.Strategy(site.Name)
 		}
-		if err := st.addSite(site, bids, body, signals, o.Misreport); err != nil {
+		if err := st.addSite(site, bids, body, signals, o); err != nil {
 			return nil, fmt.Errorf("scenarios: site %s: %w", site.Name, err)
 		}
 	}
@@ -126,8 +126,8 @@ func MarketWeights(s spec.Scenario) protocol.Weights {
 }
 
 // addSite adds the parties of a site: its agent, executor and signal source.
-func (st *Testbed) addSite(site spec.Site, strategy agents.BidStrategy, body capacity.Config, signals SignalKnowledge, bids func(site string) spec.Misreport) error {
-	p, err := buildSimulatedSite(st.scenario, site, body, signals, st.Start, st.MeteredUntil.Add(MaxReplayOverrun))
+func (st *Testbed) addSite(site spec.Site, strategy agents.BidStrategy, body capacity.Config, signals SignalKnowledge, o Options) error {
+	p, err := buildSimulatedSite(st.scenario, site, body, signals, o.Learned, st.Start, st.MeteredUntil.Add(MaxReplayOverrun))
 	if err != nil {
 		return err
 	}
@@ -136,8 +136,8 @@ func (st *Testbed) addSite(site spec.Site, strategy agents.BidStrategy, body cap
 	}
 	st.fleets, st.executors = append(st.fleets, p.Fleet), append(st.executors, p.Executor)
 	var agent bus.Machine = agents.New(agents.Config{Site: site.Name, Strategy: strategy, Terms: site.Terms, Location: site.Location, Services: true}, p.Fleet, p.Grid)
-	if bids != nil {
-		agent = misreportingAgent{agent, func() spec.Misreport { return bids(site.Name) }}
+	if o.Misreport != nil {
+		agent = misreportingAgent{agent, func() spec.Misreport { return o.Misreport(site.Name) }}
 	} else if !site.Bids.IsHonest() {
 		agent = misreportingAgent{agent, func() spec.Misreport { return site.Bids }}
 	}
@@ -202,12 +202,12 @@ func shiftPoints(points []protocol.Point, by time.Duration) []protocol.Point {
 
 // buildSimulatedSite builds a site's fleet and its agent's view of the grid, and the machines
 // that play its cluster and grid from start until a time.
-func buildSimulatedSite(s spec.Scenario, site spec.Site, body capacity.Config, signals SignalKnowledge, start, until protocol.Time) (p place, err error) {
+func buildSimulatedSite(s spec.Scenario, site spec.Site, body capacity.Config, signals SignalKnowledge, l *forecast.Learned, start, until protocol.Time) (p place, err error) {
 	body.Nodes, body.Power = NodesOfSite(site), power.DefaultTable()
 	if p.Fleet, err = capacity.New(body); err != nil {
 		return p, err
 	}
-	p.Grid = forecast.New(signals.forecastConfig(site))
+	p.Grid = forecast.New(signals.forecastConfig(site, l))
 	p.simulation, err = simulateSite(s, site, signals, start, until)
 	return p, err
 }

@@ -277,7 +277,7 @@ func TestWhoKnowsMoreIsNoRival(t *testing.T) {
 func TestLongNamesKeepWhatSitesKnew(t *testing.T) {
 	seen := make(map[string]string)
 	for _, policy := range []string{"auction", "k8s-least-allocated", "k8s-most-allocated", "wait-awhile", "wait-awhile-interrupting", "carbon-threshold", "priority-order", "greenest-now"} {
-		for _, knows := range []string{"", "/own", "/perfect", "/wrong", "/none", "/runtimes"} {
+		for _, knows := range []string{"", "/own", "/perfect", "/wrong", "/none", "/learned", "/runtimes"} {
 			name := shortPolicyName(policy + knows)
 			if other, dup := seen[name]; dup || utf8.RuneCountInString(name) > 20 || !strings.HasSuffix(name, knows) {
 				t.Errorf("%s is %q in a table, %q is too", policy+knows, name, other)

@@ -88,7 +88,7 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		{"a start before all clocks", swap("2026-01-02", "0001-01-02"), `:2: start: is 0001-01-02T00:00:00Z: want 1970-01-02 or later`},
 		{"a day that does not exist", swap("2026-01-02", "2026-02-31"), `:2: start: is "2026-02-31T00:00:00Z": want an existing date`},
 		{"an end before the start", smallest + "end: 2026-01-01T00:00:00Z\n", ":8: end: is 2026-01-01T00:00:00Z with start 2026-01-02T00:00:00Z: want it after"},
-		{"an unknown policy", smallest + "policies: [auction, luck]\n", ":8: policies/1: is luck: want one of auction auction/own auction/perfect auction/wrong auction/none auction/runtimes auction-now chance greensched home-fifo"},
+		{"an unknown policy", smallest + "policies: [auction, luck]\n", ":8: policies/1: is luck: want one of auction auction/own auction/perfect auction/wrong auction/none auction/learned auction/runtimes auction-now chance greensched home-fifo"},
 		{"a policy twice", smallest + "policies: [auction, auction]\n", ":8: policies: has an item twice (1 and 2)"},
 		{"no jobs", swap("jobs: {count: 5}", "seed: 2"), ":1: lacks jobs: add it"},
 		{"two kinds of jobs", swap("count: 5", "count: 5, trace: x.csv"), ":7: jobs: want one of trace, count and list"},
