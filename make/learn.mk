@@ -7,6 +7,22 @@ LEARN_SEEDS ?= 1 2 3 4 5
 learn:
 	@set -e; for seed in $(LEARN_SEEDS); do $(GO) run ./cmd/gridbid learn rule --seed $$seed --out $(LEARNED)/$$seed; done
 
+# Trainings of the corrections of forecasts, in the same folders. The one of the median error is copied
+# to agents/forecast/learned.json by hand, and `gridbid learn check` says what it is.
+## learn-grid: train what sites correct forecasts by with each of LEARN_SEEDS, and measure it on unseen zones and weeks (needs DATA; a minute of CPU each)
+.PHONY: learn-grid
+learn-grid:
+	@set -e; for seed in $(LEARN_SEEDS); do mkdir -p $(LEARNED)/$$seed; $(GO) run ./cmd/gridbid learn grid --data $(DATA) --seed $$seed --out $(LEARNED)/$$seed | tee $(LEARNED)/$$seed/grid.txt; done
+
+# Draws of each recorded day, jobs of each, and the folder in which replays are kept.
+JUDGED_DRAWS  ?= 7
+FORECAST_JOBS ?= 1000
+
+## judge-forecasts: the auction with corrected forecasts beside the auction and the row chance, over JUDGED_DRAWS draws of ten recorded days and the stress days; goes on where it was stopped (needs DATA)
+.PHONY: judge-forecasts
+judge-forecasts:
+	$(GO) run ./cmd/gridbid bench days --data $(DATA) --policies auction,auction/learned,chance --draws $(JUDGED_DRAWS) --jobs $(FORECAST_JOBS) --steps 20 --out $(LEARNED)/judge
+
 comma := ,
 empty :=
 space := $(empty) $(empty)

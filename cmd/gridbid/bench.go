@@ -58,7 +58,7 @@ a summary of their own.
 
 A suffix of a policy sets what its sites know ahead of time: auction/perfect (the
 future), auction/wrong (off by up to half), auction/none (nothing), auction/own (no
-forecasts of services). With auction/runtimes the stated run times of jobs are wrong by
+forecasts of services), auction/learned (forecasts that a net corrects). With auction/runtimes the stated run times of jobs are wrong by
 up to 30 per cent; all others state them exactly. Without a suffix sites know what markets publish, what
 services forecast and what they forecast themselves.
 

@@ -34,7 +34,7 @@ func TestNamesAreCompleted(t *testing.T) {
 		{"wait --for r", "running"},
 		{"wait ", "train-2"},
 		{"export --table b", "bids"},
-		{"replay --policy auction,home-f", "auction,home-fifo auction,home-fifo/own auction,home-fifo/perfect auction,home-fifo/wrong auction,home-fifo/none auction,home-fifo/runtimes"},
+		{"replay --policy auction,home-f", "auction,home-fifo auction,home-fifo/own auction,home-fifo/perfect auction,home-fifo/wrong auction,home-fifo/none auction,home-fifo/learned auction,home-fifo/runtimes"},
 		{"replay six", "six-regions"},
 		{"up real-days/ord", "real-days/ordinary_2022-04-13"},
 		{"messages --kind pol", "policy"},

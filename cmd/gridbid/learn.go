@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/internal/atomicfile"
 	"github.com/gridbid/gridbid/internal/net"
@@ -18,17 +19,18 @@ import (
 	"github.com/gridbid/gridbid/scenarios/learned"
 )
 
-// newLearnCommand is `gridbid learn`: it trains the weights of greensched, and checks them.
+// newLearnCommand is `gridbid learn`: it trains weights of greensched and of forecasts, and checks them.
 func newLearnCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "learn",
-		Short: "train the policy greensched, and check its weights",
+		Short: "train the policy greensched and corrections of forecasts, and check their weights",
 		Long: `Train the policy greensched, which learned by reinforcement to choose among the options
-that sites bid, and check its weights. docs/learned.md says what it sees and how it does.`,
+that sites bid, or what sites correct their forecasts of price and carbon by, and check
+the weights. docs/learned.md says what each sees and how it does.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newLearnRuleCommand(), newLearnCheckCommand())
+	cmd.AddCommand(newLearnRuleCommand(), newLearnGridCommand(), newLearnCheckCommand())
 	return cmd
 }
 
@@ -124,26 +126,31 @@ func newLearnCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "check a file of weights, or those in the program",
-		Long: `Check a file of weights, or those in the program, and print what they are. A file is
-refused, with exit code 1, if it is of another version, holds what is no finite number,
+		Long: `Check a file of weights of greensched or of forecasts (grid), or both that are in the
+program, and print what they are. A file is refused, with exit code 1, if it is of another version, holds what is no finite number,
 or if any byte differs from what was written.`,
 		Example: `  gridbid learn check
-  gridbid learn check w/greensched.json`,
+  gridbid learn check w/greensched.json
+  gridbid learn check w/grid.json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, name := learned.ShippedBytes(), "weights in the program"
+			texts, name := [][]byte{learned.ShippedBytes(), forecast.ShippedBytes()}, "weights in the program"
 			if len(args) > 0 {
-				var err error
-				if text, err = readWeights(args[0]); err != nil {
+				text, err := readWeights(args[0])
+				if err != nil {
 					return usageError{fmt.Errorf("learn: %w", err)}
 				}
-				name = args[0]
+				texts, name = [][]byte{text}, args[0]
 			}
-			f, err := learned.ParseWeights(text)
-			if err != nil {
-				return fmt.Errorf("learn: check %s: %w", name, err)
+			var facts []weightsFact
+			for _, text := range texts {
+				f, err := parseWeights(text)
+				if err != nil {
+					return fmt.Errorf("learn: check %s: %w", name, err)
+				}
+				facts = append(facts, factsOfWeights(f, len(text))...)
 			}
-			return o.printView(cmd, weightsListing(f, len(text)))
+			return o.printView(cmd, weightsListing(facts))
 		},
 	}
 	o.registerOutput(cmd)
@@ -160,23 +167,44 @@ func readWeights(file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(in, net.MostBytes+1))
 }
 
+// parseWeights reads a file of weights of what its name says.
+func parseWeights(text []byte) (net.File, error) {
+	if weightsAreOf(text) == learned.Name {
+		return learned.ParseWeights(text)
+	}
+	l, err := forecast.ParseLearned(text)
+	if err != nil {
+		return net.File{}, err
+	}
+	return l.File(), nil
+}
+
 // A weightsFact is a line of what weights are.
 type weightsFact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// weightsListing says what weights are.
-func weightsListing(f net.File, size int) printer.Listing[weightsFact] {
+// factsOfWeights says what weights are.
+func factsOfWeights(f net.File, size int) []weightsFact {
 	count := 0
 	for _, l := range f.Layers {
 		count += len(l.Weights) + len(l.Bias)
 	}
+	of, from := "policy", "decisions"
+	if f.Name == forecast.LearnedName {
+		of, from = "forecasts", "lessons"
+	}
+	return []weightsFact{
+		{of, f.Name}, {"sha256", f.SHA256}, {"bytes", fmt.Sprint(size)}, {"weights", fmt.Sprint(count)}, {"inputs", fmt.Sprint(len(f.Features))},
+		{"seed", fmt.Sprint(f.Seed)}, {from, fmt.Sprint(f.Decisions)}, {"training days", f.Days}, {"trained by version", f.Version},
+	}
+}
+
+// weightsListing is a listing of what weights are.
+func weightsListing(facts []weightsFact) printer.Listing[weightsFact] {
 	return printer.Listing[weightsFact]{
-		Rows: []weightsFact{
-			{"policy", f.Name}, {"sha256", f.SHA256}, {"bytes", fmt.Sprint(size)}, {"weights", fmt.Sprint(count)}, {"inputs", fmt.Sprint(len(f.Features))},
-			{"seed", fmt.Sprint(f.Seed)}, {"decisions", fmt.Sprint(f.Decisions)}, {"training days", f.Days}, {"trained by version", f.Version},
-		},
+		Rows: facts,
 		Columns: []printer.Column[weightsFact]{
 			{Head: "WHAT", Value: func(r weightsFact) any { return r.Name }},
 			{Head: "VALUE", Value: func(r weightsFact) any { return r.Value }},

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/scenarios/learned"
 )
 
-// alteredWeights writes the weights of the program with one digit changed.
-func alteredWeights(t *testing.T) string {
+// alteredWeights writes weights with one digit changed.
+func alteredWeights(t *testing.T, text []byte) string {
 	t.Helper()
-	text := learned.ShippedBytes()
 	at := bytes.Index(text, []byte(`"weights":[`)) + len(`"weights":[-0.`)
 	text[at] = '0' + (text[at]-'0'+1)%10
 	file := filepath.Join(t.TempDir(), "altered.json")
@@ -28,11 +28,14 @@ func alteredWeights(t *testing.T) string {
 
 func TestLearnCheckRefusesAlteredWeights(t *testing.T) {
 	out, _, err := execute(newLearnCommand(), "check")
-	if err != nil || !strings.Contains(out, "greensched") || !strings.Contains(out, "training days") {
+	if err != nil || !strings.Contains(out, "greensched") || !strings.Contains(out, "lessons") {
 		t.Errorf("the shipped weights: %v\n%s", err, out)
 	}
-	if _, _, err := execute(newLearnCommand(), "check", alteredWeights(t)); err == nil || !strings.Contains(err.Error(), "they were altered") {
+	if _, _, err := execute(newLearnCommand(), "check", alteredWeights(t, learned.ShippedBytes())); err == nil || !strings.Contains(err.Error(), "they were altered") {
 		t.Errorf("altered weights: %v", err)
+	}
+	if _, _, err := execute(newLearnCommand(), "check", alteredWeights(t, forecast.ShippedBytes())); err == nil || !strings.Contains(err.Error(), "they were altered") {
+		t.Errorf("altered weights of forecasts: %v", err)
 	}
 	if _, _, err := execute(newLearnCommand(), "check", "/nowhere/w.json"); !errors.As(err, new(usageError)) {
 		t.Errorf("no weights: %v; want a usage error", err)
@@ -40,7 +43,7 @@ func TestLearnCheckRefusesAlteredWeights(t *testing.T) {
 }
 
 func TestLearnRuleRefusesWhatItCannotTrain(t *testing.T) {
-	for _, args := range [][]string{{"rule"}, {"rule", "--out", t.TempDir(), "--reward", "gold"}, {"rule", "--out", t.TempDir(), "--decisions", "5"}} {
+	for _, args := range [][]string{{"grid"}, {"rule"}, {"rule", "--out", t.TempDir(), "--reward", "gold"}, {"rule", "--out", t.TempDir(), "--decisions", "5"}} {
 		if _, _, err := execute(newLearnCommand(), args...); !errors.As(err, new(usageError)) {
 			t.Errorf("learn %v: %v; want a usage error", args, err)
 		}
@@ -57,7 +60,7 @@ func TestAReplayWithRefusedWeightsIsTheAuctions(t *testing.T) {
 		}
 		return rows, stderr
 	}
-	rows, stderr := replay("--weights", alteredWeights(t))
+	rows, stderr := replay("--weights", alteredWeights(t, learned.ShippedBytes()))
 	if rows[0].ObjectiveUSD != rows[1].ObjectiveUSD || rows[1].Policy != "greensched" {
 		t.Errorf("the auction costs $%v, its stand-in as %s $%v", rows[0].ObjectiveUSD, rows[1].Policy, rows[1].ObjectiveUSD)
 	}
@@ -69,5 +72,38 @@ func TestAReplayWithRefusedWeightsIsTheAuctions(t *testing.T) {
 	}
 	if _, _, err := execute(newReplayCommand(), "--policy", "auction", "--weights", "w.json"); !errors.As(err, new(usageError)) {
 		t.Errorf("weights that no policy needs: %v; want a usage error", err)
+	}
+}
+
+// Where weights of forecasts are refused the usual rules forecast, and a warning says why; weights that no
+// policy needs, or two of a kind, are a mistake.
+func TestAReplayWithRefusedForecastWeightsIsByTheUsualRules(t *testing.T) {
+	replay := func(args ...string) (rows []history.Totals, stderr string, err error) {
+		t.Helper()
+		out, stderr, err := execute(newReplayCommand(), append(args, "--max-jobs", "20", "--bus", "mem", "--no-bound", "--run", t.TempDir(), "--json", "-", "--policy", "auction,auction/learned")...)
+		if err == nil {
+			err = json.Unmarshal([]byte(out), &rows)
+		}
+		return rows, stderr, err
+	}
+	altered := alteredWeights(t, forecast.ShippedBytes())
+	rows, stderr, err := replay("--weights", altered)
+	if err != nil || len(rows) != 2 || rows[0].ObjectiveUSD != rows[1].ObjectiveUSD {
+		t.Fatalf("the auction and its row with refused weights: %v, %v", rows, err)
+	}
+	if !strings.Contains(stderr, "they were altered") || !strings.Contains(strings.Join(rows[1].Warnings, ""), "the usual rules forecast") {
+		t.Errorf("no reason: %s%v", stderr, rows[1].Warnings)
+	}
+	if rows, _, err := replay(); err != nil || len(rows[1].Warnings) > 0 {
+		t.Errorf("with the shipped weights: %v, %v", rows, err)
+	}
+	rule := filepath.Join(t.TempDir(), "rule.json")
+	if err := os.WriteFile(rule, learned.ShippedBytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--weights", rule}, {"--weights", altered, "--weights", altered}} {
+		if _, _, err := replay(args...); !errors.As(err, new(usageError)) {
+			t.Errorf("%v: %v; want a usage error", args, err)
+		}
 	}
 }

@@ -75,9 +75,9 @@ LEDGER repeats the run without the model.`,
 	f.adviceFlags.registerFlags(cmd, "")
 	f.registerFormat(cmd)
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare: "+strings.Join(scenarios.PolicyNames(), ", ")+", "+scenarios.PolicyOutside+"; a suffix /perfect, /wrong, /none or /own sets what its sites know ahead, /runtimes states run times wrong by up to 30 % (default: the scenario's)")
+	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare: "+strings.Join(scenarios.PolicyNames(), ", ")+", "+scenarios.PolicyOutside+"; a suffix /perfect, /wrong, /none, /learned or /own sets what its sites know ahead, /runtimes states run times wrong by up to 30 % (default: the scenario's)")
 	fl.StringVar(&f.command, "outside", "", "`CMD` of the shell that starts the program which decides under the policy outside, whose row is outside:NAME (docs/learners.md)")
-	fl.StringVar(&f.weights.file, "weights", "", "`FILE` of weights by which the policy greensched decides, written by gridbid learn rule (default: those in the program)")
+	fl.StringSliceVar(&f.weights.files, "weights", nil, "`FILE` of weights, written by gridbid learn: by which the policy greensched decides, or by which sites correct forecasts under a suffix /learned; repeatable (default: those in the program)")
 	fl.StringVar(&f.bus, "bus", "nats", "transport of messages: nats (an embedded server) or mem (in memory)")
 	fl.StringVar(&f.run, "run", lastRunFolder, "folder for the ledgers of this run")
 	fl.StringVar(&f.json, "json", "", "write the figures as JSON to this `FILE`; - is standard output, instead of the table")
@@ -138,7 +138,7 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer release()
-	printWarnings(stderr, f.weights.warnings(scenarios.MisleadingFigures(s, nil)))
+	printWarnings(stderr, f.weights.warningsBefore(scenarios.MisleadingFigures(s, nil)))
 	day := newDayReport(s)
 	all, err := f.replayPolicies(cmd.Context(), s, policies, notes, func(policy string, res *scenarios.ReplayResult) {
 		f.judged(cmd.Context(), policy, &res.Totals, notes, stderr)
@@ -148,7 +148,7 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	day.Warnings = f.weights.warnings(scenarios.MisleadingFigures(s, all))
+	day.Warnings = f.weights.warningsBefore(scenarios.MisleadingFigures(s, all))
 	for i := range all {
 		all[i].Warnings = day.Warnings
 	}
@@ -283,6 +283,7 @@ func (f *replayFlags) replayPolicy(ctx context.Context, s spec.Scenario, policy 
 	if isGreensched(policy) {
 		o.Rule = f.weights.rule
 	}
+	o.Learned = f.weights.grid
 	if l := f.learners[policy]; l != nil {
 		o = l.Seat(ctx, s, policy, o)
 	}

@@ -1,0 +1,147 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/agents/forecast"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// GridLeads are the upper ends of the ranges of leads that errors are reported by, in hours.
+var GridLeads = []int{1, 6, 12, 24, 48}
+
+// Histories that sites have listened for in reports, in hours: as on recorded days, and four weeks.
+var gridHistories = []int{36, longHistory}
+
+// reportStride is the distance of the forecasts that are reported, in hours; prime to 24.
+const reportStride = 13
+
+// A GridError is the error of forecasts of one zone, with and without correction.
+type GridError struct {
+	Kind    string `json:"kind"` // of series
+	Zone    string `json:"zone"` // with its folder
+	Seen    bool   `json:"seen"` // the weights are trained on other weeks of it
+	History int    `json:"history_h"`
+	// By range of leads: the mean absolute error in per cent of the series' mean absolute value.
+	Usual     []float64 `json:"usual_percent"`
+	Corrected []float64 `json:"corrected_percent"`
+	N         []int     `json:"forecasts"`
+}
+
+// MeasureGrid measures the errors of forecasts of all grids over the weeks that are for reports.
+func MeasureGrid(ctx context.Context, l *forecast.Learned, data string) ([]GridError, error) {
+	c, err := newCalendar()
+	if err != nil {
+		return nil, err
+	}
+	all := grids()
+	out := make([][]GridError, len(all))
+	err = inParallel(len(all), func(i int) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		points, err := all[i].read(data)
+		if err != nil {
+			return err
+		}
+		for _, history := range gridHistories {
+			out[i] = append(out[i], measureGrid(all[i], points, l, c, history))
+		}
+		return nil
+	})
+	return slices.Concat(out...), err
+}
+
+// measureGrid measures the errors of one grid.
+func measureGrid(g grid, points []protocol.Point, l *forecast.Learned, c calendar, history int) GridError {
+	e := GridError{
+		Kind: g.kind(), Zone: g.folder + "/" + g.zone, Seen: g.role == taught, History: history,
+		Usual: make([]float64, len(GridLeads)), Corrected: make([]float64, len(GridLeads)), N: make([]int, len(GridLeads)),
+	}
+	t, m := forecast.NewTeacher(g.quantity, g.market(), points), g.market()
+	stride := reportStride * time.Hour
+	if m.Ahead {
+		stride = 24 * time.Hour
+	}
+	values := make([]float64, len(GridLeads))
+	for now := points[0].At.Add(longHistory * time.Hour); now < points[len(points)-1].At; now = now.Add(stride) {
+		if c.useOf(m.KnownUntil(now)) != reports {
+			continue
+		}
+		for _, x := range t.Examine(l, now, history, GridLeads[len(GridLeads)-1]) {
+			i, _ := slices.BinarySearch(GridLeads, int(x.Lead))
+			e.Usual[i] += abs(x.Usual - x.Actual)
+			e.Corrected[i] += abs(x.Corrected - x.Actual)
+			values[i] += abs(x.Actual)
+			e.N[i]++
+		}
+	}
+	for i, v := range values {
+		e.Usual[i], e.Corrected[i] = 100*e.Usual[i]/max(v, 1), 100*e.Corrected[i]/max(v, 1)
+	}
+	return e
+}
+
+// abs returns the absolute value of v.
+func abs(v int64) float64 { return float64(max(v, -v)) }
+
+// Conditions under which corrections may be the usual rule of a kind of series, by errors alone.
+const (
+	leadsBetter = 4   // of those of GridLeads, at least
+	zonesBetter = 75  // per cent of the unseen zones where so many leads are better, at least
+	mostWorse   = 0.2 // points of error by which no zone is worse at any lead
+)
+
+// A GridVerdict says of a kind of series whether corrections may be its usual rule by errors alone.
+type GridVerdict struct {
+	Kind          string
+	Zones, Better int    // unseen zones, with each history; and those that are better at enough leads
+	Worst         string // the zone, history and lead that lost most
+	WorstPoints   float64
+	Holds         bool
+}
+
+// String says the verdict in a sentence.
+func (v GridVerdict) String() string {
+	holds := "the conditions of a usual rule do not hold"
+	if v.Holds {
+		holds = "the conditions of a usual rule hold"
+	}
+	return fmt.Sprintf("%s: better at %d of %d leads or more in %d of %d unseen zones and histories; the worst is %s, %+.2f points: by errors, %s.",
+		v.Kind, leadsBetter, len(GridLeads), v.Better, v.Zones, v.Worst, v.WorstPoints, holds)
+}
+
+// JudgeGrid judges the errors of unseen zones, kind by kind, in their order.
+func JudgeGrid(errs []GridError) (all []GridVerdict) {
+	for _, e := range errs {
+		if e.Seen {
+			continue
+		}
+		at := slices.IndexFunc(all, func(v GridVerdict) bool { return v.Kind == e.Kind })
+		if at < 0 {
+			at, all = len(all), append(all, GridVerdict{Kind: e.Kind, WorstPoints: math.Inf(-1)})
+		}
+		v, better := &all[at], 0
+		for i := range e.Usual {
+			points := e.Corrected[i] - e.Usual[i]
+			if points < 0 {
+				better++
+			}
+			if points > v.WorstPoints {
+				v.WorstPoints, v.Worst = points, fmt.Sprintf("%s after %d h of history up to %d h ahead", e.Zone, e.History, GridLeads[i])
+			}
+		}
+		v.Zones++
+		if better >= leadsBetter {
+			v.Better++
+		}
+	}
+	for i := range all {
+		all[i].Holds = 100*all[i].Better >= zonesBetter*all[i].Zones && all[i].WorstPoints <= mostWorse
+	}
+	return all
+}
