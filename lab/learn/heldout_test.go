@@ -63,18 +63,14 @@ func recordedScenarios(t *testing.T) []string {
 	return names
 }
 
-// recordedDays returns the days of them, by the names of their folders.
-func recordedDays(t *testing.T) (days []time.Time) {
+// recordedDays returns the days of them.
+func recordedDays(t *testing.T) []time.Time {
 	t.Helper()
-	for _, name := range recordedScenarios(t) {
-		folder := filepath.Base(filepath.Dir(name))
-		day, err := time.Parse(time.DateOnly, folder[strings.LastIndexByte(folder, '_')+1:])
-		if err != nil {
-			t.Fatalf("%s names no day: %v", folder, err)
-		}
-		days = append(days, day)
+	c, err := newCalendar()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return days
+	return c.judged
 }
 
 // isNearAny reports whether a day is within four days of one of others.
