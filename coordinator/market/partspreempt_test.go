@@ -28,7 +28,8 @@ func TestAJobInPartsMakesRoomAsAWhole(t *testing.T) {
 		s.send(protocol.Submitter, protocol.Submit{Job: high})
 		s.wait()
 		call := lastSent[protocol.CallForBids](s)
-		if len(call.Preemptable) != 1 || !slices.Equal(call.Preemptable[0].Runs, []protocol.JobID{"train.1", "train.2"}) || call.Preemptable[0].Lost[0] != call.Preemptable[0].Lost[1] || call.Preemptable[0].Lost[0] == 0 {
+		lost := s.market.lostWork(s.now, s.market.lots["train.1"]) + s.market.lostWork(s.now, s.market.lots["train.2"])
+		if len(call.Preemptable) != 1 || !slices.Equal(call.Preemptable[0].Runs, []protocol.JobID{"train.1", "train.2"}) || !slices.Equal(call.Preemptable[0].Lost, []protocol.Microdollars{lost, lost}) || lost == 0 {
 			t.Fatalf("the call says %+v; want both parts, each with what is lost of both", call.Preemptable)
 		}
 		s.send("agent/oslo", protocol.Bids{Round: s.market.rounds, Jobs: []protocol.JobBids{noBids("high", protocol.NoSuchGPU)}})
@@ -54,6 +55,20 @@ func TestAJobInPartsMakesRoomAsAWhole(t *testing.T) {
 			if l := s.market.lots[id]; l.state != waiting || l.due == 0 || l.preempt != nil {
 				t.Errorf("restart %v: %s is in state %d, due at %v", restart, id, l.state, l.due)
 			}
+		}
+		// Of the next award bern gives its part back unasked: what oslo lost of that nobody else pays.
+		if restart {
+			continue
+		}
+		s.callParts()
+		s.acceptPart("bern", "train.1", 2)
+		s.acceptPart("oslo", "train.2", 2)
+		s.send("agent/bern", protocol.Decline{Job: "train.1", Epoch: 2, Why: protocol.Reason{Code: protocol.CapacityTaken}})
+		again := report("train.2", "", protocol.PartLost)
+		again.Epoch, again.Started = 2, s.now.Add(-time.Second)
+		s.send("agent/oslo", again)
+		if st := lastSent[protocol.Settlement](s); st.Job != "train.2" || st.Payer != "lab" {
+			t.Errorf("after the next award the other part is settled %+v; want it paid by lab", st)
 		}
 	}
 }

@@ -94,6 +94,26 @@ func TestPartsStandTogetherUnderFaults(t *testing.T) {
 	}
 }
 
+// Nor does a part run on alone, or room stay kept, where jobs in parts are stopped for jobs of a higher class.
+func TestPartsMakeRoomTogetherUnderFaults(t *testing.T) {
+	var sum FaultCounts
+	n := (*dividing + 2) / 3
+	for i := range n {
+		s := *first + uint64(i)
+		plan := DrawPlanWith(s, Divide)
+		plan.Jobs, plan.Preempting = 10, 400
+		one, err := RunSeed(s, plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.AddCounts(one)
+	}
+	t.Logf("%d seeds: %+v", n, sum)
+	if n >= 20 && (sum.Committed < n || sum.Preempted == 0) {
+		t.Errorf("few jobs stood in parts, or none made room: %+v", sum)
+	}
+}
+
 // Nor has a service fewer replicas than its least, or for long more than are wanted, whatever happens in the middle
 // of a move; sites that lie about their room change none of that.
 func TestServicesStandUnderFaults(t *testing.T) {
