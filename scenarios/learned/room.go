@@ -26,7 +26,7 @@ type bookedPool struct {
 type roomView struct {
 	freeNow, freeRun, openNow, planned, poolShare float64
 	cpuUsed, memoryUsed                           float64 // of the pool's nodes, now; 0: none, or not stated
-	gone                                          bool // other jobs took what it needs
+	gone                                          bool    // other jobs took what it needs
 }
 
 // readRound begins a round with what its sites stated and what the plan keeps.
