@@ -20,7 +20,7 @@ func (d *Server) CancelJob(ctx context.Context, id protocol.JobID) error {
 	return err
 }
 
-// QuoteJob returns what the job of a file would cost, a line for each site.
+// QuoteJob returns what the job of a file would cost, a line for each site; of a job in parts, for each site and part.
 func (d *Server) QuoteJob(ctx context.Context, file []byte) (lines []string, err error) {
 	o, err := jobfile.Parse("job", file)
 	if err == nil {
@@ -37,14 +37,23 @@ func (d *Server) QuoteJob(ctx context.Context, file []byte) (lines []string, err
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range q.Sites {
-		if s.Cheapest == nil {
-			lines = append(lines, s.Site+": "+cmp.Or(s.Note, s.Why))
-			continue
-		}
-		lines = append(lines, fmt.Sprintf("%s: from $%.4f, to start %s; soonest %s for $%.4f", s.Site, s.Cheapest.Price, format.FormatInstant(s.Cheapest.Start), format.FormatInstant(s.Earliest.Start), s.Earliest.Price))
+	lines = siteLines("", q.Sites)
+	for _, p := range q.Parts {
+		lines = append(lines, siteLines(string(p.Part)+" at ", p.Sites)...)
 	}
 	return append(lines, "the market would now: "+cmp.Or(q.Verdict, "not say")+" "+q.Note), nil
+}
+
+// siteLines returns a line for what each site offers, after a prefix.
+func siteLines(prefix string, sites []SiteQuote) (lines []string) {
+	for _, s := range sites {
+		if s.Cheapest == nil {
+			lines = append(lines, prefix+s.Site+": "+cmp.Or(s.Note, s.Why))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s%s: from $%.4f, to start %s; soonest %s for $%.4f", prefix, s.Site, s.Cheapest.Price, format.FormatInstant(s.Cheapest.Start), format.FormatInstant(s.Earliest.Start), s.Earliest.Price))
+	}
+	return lines
 }
 
 // TenantsOf returns for whom the principal of ctx submits, as they are now.
