@@ -36,7 +36,13 @@ func TestASiteRunsItsOwnJobsWithoutACoordinator(t *testing.T) {
 	var launched, settled, paid atomic.Int64
 	cfg.FederationBus, cfg.Clock = &f.server.Bus, f.clock
 	cfg.Heartbeat = 200 * time.Millisecond // alone after three seconds
-	cfg.OnSent = func(_, sent []protocol.Message) {
+	cfg.OnSent = func(received, sent []protocol.Message) {
+		for _, m := range received {
+			if x, ok := m.Body.(protocol.Settlement); ok {
+				settled.Add(1)
+				paid.Add(int64(x.Paid))
+			}
+		}
 		for _, m := range sent {
 			if l, ok := m.Body.(protocol.Launch); ok && l.Epoch == 1 {
 				launched.Add(1)
@@ -55,11 +61,7 @@ func TestASiteRunsItsOwnJobsWithoutACoordinator(t *testing.T) {
 			case j := <-jobs:
 				open = append(open, j)
 			case <-again.C:
-			case m := <-conn.Messages():
-				if x, ok := m.Body.(protocol.Settlement); ok {
-					settled.Add(1)
-					paid.Add(int64(x.Paid))
-				}
+			case <-conn.Messages():
 				continue
 			}
 			for _, j := range open {
