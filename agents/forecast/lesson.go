@@ -69,7 +69,7 @@ func (t *Teacher) Lessons(now protocol.Time, history int, leads []int) (out []Le
 }
 
 // An Examined is one forecast, with and without correction, and what came.
-type Examined struct{ Lead, Usual, Corrected, Actual int64 }
+type Examined struct{ Lead, Default, Corrected, Actual int64 }
 
 // Examine returns the forecasts of the hours of lead 1 to hours that a site makes at an instant, after it
 // has listened for some hours, as far as the series goes.

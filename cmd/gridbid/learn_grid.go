@@ -110,7 +110,7 @@ func gridErrorListing(errs []learn.GridError) printer.View {
 			{Head: "HISTORY H", Value: func(r row) any { return r.History }},
 			{Head: "TO H", Value: func(r row) any { return r.Lead }},
 			{Head: "FORECASTS", Value: func(r row) any { return r.N[r.At] }},
-			{Head: "USUAL PERCENT", Value: func(r row) any { return r.Usual[r.At] }},
+			{Head: "DEFAULT PERCENT", Value: func(r row) any { return r.Default[r.At] }},
 			{Head: "CORRECTED PERCENT", Value: func(r row) any { return r.Corrected[r.At] }},
 		},
 	}
@@ -130,8 +130,8 @@ func writeGridErrors(out io.Writer, errs []learn.GridError) {
 			last = e.Kind
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d h", map[bool]string{true: "seen", false: "unseen"}[e.Seen], e.Zone, e.History)
-		for i := range e.Usual {
-			fmt.Fprintf(w, "\t%.1f > %.1f %%", e.Usual[i], e.Corrected[i])
+		for i := range e.Default {
+			fmt.Fprintf(w, "\t%.1f > %.1f %%", e.Default[i], e.Corrected[i])
 		}
 		fmt.Fprintln(w)
 	}

@@ -112,7 +112,7 @@ func TestTrainingKeepsAwayFromWhatItMayNotUse(t *testing.T) {
 // A verdict holds where enough unseen zones are better at enough leads and none is much worse.
 func TestTheVerdictCountsUnseenZones(t *testing.T) {
 	zone := func(seen bool, points ...float64) GridError {
-		e := GridError{Kind: "carbon", Zone: "X", Seen: seen, Usual: make([]float64, len(GridLeads)), Corrected: points}
+		e := GridError{Kind: "carbon", Zone: "X", Seen: seen, Default: make([]float64, len(GridLeads)), Corrected: points}
 		return e
 	}
 	good, bad := []float64{-1, -1, -1, -1, 0.1}, []float64{-1, -1, -1, 0.1, 0.1}

@@ -27,7 +27,7 @@ type GridError struct {
 	Seen    bool   `json:"seen"` // the weights are trained on other weeks of it
 	History int    `json:"history_h"`
 	// By range of leads: the mean absolute error in per cent of the series' mean absolute value.
-	Usual     []float64 `json:"usual_percent"`
+	Default   []float64 `json:"default_percent"`
 	Corrected []float64 `json:"corrected_percent"`
 	N         []int     `json:"forecasts"`
 }
@@ -60,7 +60,7 @@ func MeasureGrid(ctx context.Context, l *forecast.Learned, data string) ([]GridE
 func measureGrid(g grid, points []protocol.Point, l *forecast.Learned, c calendar, history int) GridError {
 	e := GridError{
 		Kind: g.kind(), Zone: g.folder + "/" + g.zone, Seen: g.role == taught, History: history,
-		Usual: make([]float64, len(GridLeads)), Corrected: make([]float64, len(GridLeads)), N: make([]int, len(GridLeads)),
+		Default: make([]float64, len(GridLeads)), Corrected: make([]float64, len(GridLeads)), N: make([]int, len(GridLeads)),
 	}
 	t, m := forecast.NewTeacher(g.quantity, g.market(), points), g.market()
 	stride := reportStride * time.Hour
@@ -74,14 +74,14 @@ func measureGrid(g grid, points []protocol.Point, l *forecast.Learned, c calenda
 		}
 		for _, x := range t.Examine(l, now, history, GridLeads[len(GridLeads)-1]) {
 			i, _ := slices.BinarySearch(GridLeads, int(x.Lead))
-			e.Usual[i] += abs(x.Usual - x.Actual)
+			e.Default[i] += abs(x.Default - x.Actual)
 			e.Corrected[i] += abs(x.Corrected - x.Actual)
 			values[i] += abs(x.Actual)
 			e.N[i]++
 		}
 	}
 	for i, v := range values {
-		e.Usual[i], e.Corrected[i] = 100*e.Usual[i]/max(v, 1), 100*e.Corrected[i]/max(v, 1)
+		e.Default[i], e.Corrected[i] = 100*e.Default[i]/max(v, 1), 100*e.Corrected[i]/max(v, 1)
 	}
 	return e
 }
@@ -126,8 +126,8 @@ func JudgeGrid(errs []GridError) (all []GridVerdict) {
 			at, all = len(all), append(all, GridVerdict{Kind: e.Kind, WorstPoints: math.Inf(-1)})
 		}
 		v, better := &all[at], 0
-		for i := range e.Usual {
-			points := e.Corrected[i] - e.Usual[i]
+		for i := range e.Default {
+			points := e.Corrected[i] - e.Default[i]
 			if points < 0 {
 				better++
 			}
