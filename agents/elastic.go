@@ -38,13 +38,16 @@ func (p *bidPricing) bidsForElastic(j protocol.Job) (all protocol.JobBids) {
 }
 
 // sizesFor returns on which numbers of pods the site offers an elastic job: the fewest, the most that it
-// could hold, as many as find room now, and of the points of its curve those that lie best between, at most maxSizes. Without Delivery.Sizes
-// it is the number that the job names.
+// could hold and quotas have room for, as many as find room now, and of the points of its curve those that lie best
+// between, at most maxSizes. Without Delivery.Sizes it is the number that the job names.
 func (p *bidPricing) sizesFor(j *protocol.Job) []int {
 	if !p.agent.delivery.Sizes {
 		return []int{j.PodCount()}
 	}
 	fewest, most := j.PodRange()
+	if j.MostPods > 0 {
+		most = max(min(most, j.MostPods), fewest)
+	}
 	whole := j.AtPods(most)
 	if ways, _ := p.agent.fleet.RunConfigs(whole); len(ways) == 0 {
 		most = p.agent.fleet.LargestSet(&whole)

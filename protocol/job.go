@@ -29,8 +29,9 @@ type Job struct {
 	Pods []Component `msgpack:"pd,omitempty"`
 	// MinPods is with how many of its pods a gang may start at least; 0: with all. See minpods.go.
 	MinPods int `msgpack:"mp,omitempty" json:",omitempty"`
-	// MostPods is, of a gang with MinPods as the market calls it, on how many pods sites offer it at most beside all,
-	// since quotas have no room for more; 0: any. No job that is submitted, awarded or launched has it.
+	// MostPods is, of a job that can run on several numbers of pods as the market calls it, on how many sites offer it
+	// at most, a gang with MinPods beside all, since quotas have no room for more; 0: any. No job that is submitted,
+	// awarded or launched has it.
 	MostPods int `msgpack:"xp,omitempty" json:",omitempty"`
 	// Speed, if any, makes it elastic: its speed by number of pods, from the fewest to the most; see elastic.go.
 	Speed []SpeedPoint `msgpack:"el,omitempty" json:",omitempty"`
@@ -167,7 +168,7 @@ func (j Job) MaxWireSize() int {
 	}
 	n += len(j.Speed) * 24
 	n += len(j.PartOf)
-	if j.StartWith != 0 || j.MinPods != 0 { // a call of the latter may have MostPods
+	if j.StartWith != 0 || j.HasSizes() { // a call of the latter may have MostPods
 		n += 12
 	}
 	for i := range j.Parts {

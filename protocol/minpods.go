@@ -53,13 +53,22 @@ func (j Job) WithPodCount(pods int) Job {
 	return j
 }
 
-// MostPodsWithin returns on how many of its pods a gang that may start with fewer takes no more than some GPUs, in
-// thousandths; 0 if it may not start with as few.
+// MostPodsWithin returns on how many pods a job that can run on several numbers takes no more than some GPUs, in
+// thousandths; 0 if it takes no more on any number, or cannot run on as few.
 func (j *Job) MostPodsWithin(gpus Milli) int {
-	for pods := j.PodCount() - 1; pods >= j.LeastPods(); pods-- {
-		if x := j.WithPodCount(pods); x.TotalGPUMilli() <= gpus {
-			return pods
+	fewest, most, at := j.LeastPods(), j.PodCount(), j.WithPodCount
+	if j.IsElastic() {
+		at = j.AtPods
+		fewest, most = j.PodRange()
+	}
+	for pods := most; pods >= fewest; pods-- {
+		if x := at(pods); x.TotalGPUMilli() > gpus {
+			continue
 		}
+		if pods == most {
+			return 0
+		}
+		return pods
 	}
 	return 0
 }
@@ -92,7 +101,7 @@ func (j Job) AtPlaces(places []Place) Job {
 // invalidMinPods returns what is wrong with the number of pods with which a gang may start, or "". The
 // field is named as in a job file.
 func (j *Job) invalidMinPods() string {
-	if j.MostPods < 0 || j.MostPods != 0 && j.MinPods == 0 {
+	if j.MostPods < 0 || j.MostPods != 0 && !j.HasSizes() {
 		return "it names a most number of pods, which only calls of the market do"
 	}
 	if j.MinPods == 0 {

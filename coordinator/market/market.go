@@ -177,7 +177,7 @@ type lot struct {
 	roomOn           string             // the GPU model on which room is being made for it
 	reneges          []renege           // per site that won it and did not keep it
 	noBids           bool               // no site bid for it when it was called last
-	mostPods         int                // that quotas had room for when they refused all its options last; 0: it was not so
+	mostPods         int                // that quotas have room for; 0: for any number, or it runs on one alone
 	byChoice         bool               // it waits for a cheaper hour, and not for room
 	failedCalls      int                // calls in a row that found no place, not even a planned one
 	backoffUntil     protocol.Time      // not called before, whatever changes

@@ -89,6 +89,29 @@ func (k *Market) quotaUseOf(now protocol.Time, tree *quota.Tree, u *plannedUse, 
 	return q
 }
 
+// limitSizes notes for the elastic jobs of a round on how many pods they may run by the max of their tenants' quotas,
+// beside all that is awarded, so that sites offer that number.
+func (k *Market) limitSizes(r *round) {
+	tree := k.quotaTree()
+	if tree.IsEmpty() || !slices.ContainsFunc(r.lots, func(l *lot) bool { return l.job.IsElastic() }) {
+		return
+	}
+	held := k.heldAndPlanned(tree)
+	for _, l := range r.lots {
+		if !l.job.IsElastic() {
+			continue
+		}
+		models := []string{""}
+		if len(l.job.Models) == 1 && tree.OfModel(l.job.Models[0]) != nil {
+			models = append(models, l.job.Models[0])
+		}
+		l.mostPods = 0
+		if room, limited := held.roomUnderMax(l.submitted.Tenant, models); limited {
+			l.mostPods = l.job.MostPodsWithin(room)
+		}
+	}
+}
+
 // modelsOf returns the GPU models by which the replicas of a service count: "", and those that quotas name and that
 // it may run on. The market does not hear on which of them a replica runs, so it counts in each.
 func modelsOf(tree *quota.Tree, s *protocol.Service) []string {
@@ -105,30 +128,43 @@ func (k *Market) roomForServices() services.QuotaRoom {
 	if tree.IsEmpty() {
 		return nil
 	}
-	r := serviceRoom{newHeldGPUs(tree)}
-	k.services.EachHolding(r.Take)
+	return serviceRoom{k.heldAndPlanned(tree)}
+}
+
+// heldAndPlanned returns what all awarded jobs and all replicas hold, be it later.
+func (k *Market) heldAndPlanned(tree *quota.Tree) heldGPUs {
+	held := newHeldGPUs(tree)
+	k.services.EachHolding(held.addService)
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		if l := k.lots[id]; l.state == awarded || l.state == accepted {
 			at := l.submitted.AtPlaces(l.places)
-			r.used.addTenant(l.submitted.Tenant, l.option.Model, at.TotalGPUMilli())
+			held.addTenant(l.submitted.Tenant, l.option.Model, at.TotalGPUMilli())
 		}
 	}
-	return r
+	return held
 }
 
-// RoomFor implements services.QuotaRoom. As for a job, a tenant that no quota names has none.
-func (r serviceRoom) RoomFor(s *protocol.Service) (room protocol.Milli, limited bool) {
-	leaf, named := r.used.tree.LeafOf(s.Tenant)
+// addService adds what replicas of a service hold.
+func (h heldGPUs) addService(s *protocol.Service, gpus protocol.Milli) {
+	for _, model := range modelsOf(h.tree, s) {
+		h.add(s.Tenant, model, gpus)
+	}
+}
+
+// roomUnderMax returns what the max of a tenant's quota, and of the groups above it, leaves of some models, "" being
+// all GPUs; false if none limits it. A tenant that no quota names has no room.
+func (h heldGPUs) roomUnderMax(tenant string, models []string) (room protocol.Milli, limited bool) {
+	leaf, named := h.tree.LeafOf(tenant)
 	if !named {
 		return 0, true
 	}
-	for _, model := range modelsOf(r.used.tree, s) {
-		tree := r.used.tree
+	for _, model := range models {
+		tree := h.tree
 		if model != "" {
 			tree = tree.OfModel(model)
 		}
 		for _, q := range tree.PathOf(leaf) {
-			if free := q.Max - r.used.of[modelOfQuota{model, q.Name}]; q.Max != 0 && (!limited || free < room) {
+			if free := q.Max - h.of[modelOfQuota{model, q.Name}]; q.Max != 0 && (!limited || free < room) {
 				room, limited = free, true
 			}
 		}
@@ -136,12 +172,13 @@ func (r serviceRoom) RoomFor(s *protocol.Service) (room protocol.Milli, limited 
 	return room, limited
 }
 
-// Take implements services.QuotaRoom.
-func (r serviceRoom) Take(s *protocol.Service, gpus protocol.Milli) {
-	for _, model := range modelsOf(r.used.tree, s) {
-		r.used.add(s.Tenant, model, gpus)
-	}
+// RoomFor implements services.QuotaRoom.
+func (r serviceRoom) RoomFor(s *protocol.Service) (room protocol.Milli, limited bool) {
+	return r.used.roomUnderMax(s.Tenant, modelsOf(r.used.tree, s))
 }
+
+// Take implements services.QuotaRoom.
+func (r serviceRoom) Take(s *protocol.Service, gpus protocol.Milli) { r.used.addService(s, gpus) }
 
 // offersModel reports whether a site offers an option on a model, or with "" any option.
 func (a siteAnswer) offersModel(model string) bool {

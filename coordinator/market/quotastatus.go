@@ -32,11 +32,7 @@ func (k *Market) QuotaStatuses(now protocol.Time) (all []QuotaStatus) {
 			planned.addTenant(l.submitted.Tenant, l.option.Model, l.awardedJob().TotalGPUMilli())
 		}
 	}
-	k.services.EachHolding(func(s *protocol.Service, gpus protocol.Milli) {
-		for _, model := range modelsOf(tree, s) {
-			running.add(s.Tenant, model, gpus)
-		}
-	})
+	k.services.EachHolding(running.addService)
 	var budgets *budgetUse
 	if tree.HasBudgets() {
 		budgets = k.plannedUse(now, &round{}, nil).quotas.budgets

@@ -116,6 +116,7 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 	r.closes = now.Add(window)
 	// The call names the configured window, which depends on nothing that was measured.
 	call := protocol.CallForBids{Round: k.rounds, Closes: now.Add(k.cfg.Window), Weights: k.cfg.Terms, MaxBytes: k.cfg.MaxOfferBytes, Planning: k.cfg.Planning}
+	k.limitSizes(r)
 	for i, l := range r.lots {
 		call.Jobs = append(call.Jobs, l.asCalled())
 		r.index[l.job.ID] = i
