@@ -12,19 +12,19 @@ import (
 	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/internal/atomicfile"
 	"github.com/gridbid/gridbid/internal/printer"
-	"github.com/gridbid/gridbid/lab/learn"
+	"github.com/gridbid/gridbid/lab/learn/grids"
 )
 
 // gridFlags are the flags of `gridbid learn grid`.
 type gridFlags struct {
 	outputFlags
-	cfg learn.GridConfig
+	cfg grids.Config
 	out string
 }
 
 // newLearnGridCommand is `gridbid learn grid`.
 func newLearnGridCommand() *cobra.Command {
-	f := gridFlags{cfg: learn.GridConfig{Version: buildVersion()}}
+	f := gridFlags{cfg: grids.Config{Version: buildVersion()}}
 	cmd := &cobra.Command{
 		Use:   "grid --out FOLDER",
 		Short: "train what sites correct their forecasts of price and carbon by",
@@ -60,7 +60,7 @@ give the same weights, byte for byte. It takes a minute of one core.`,
 // trainGrid trains weights, writes them, and prints what their errors are.
 func (f *gridFlags) trainGrid(cmd *cobra.Command) error {
 	notes := notesOf(cmd)
-	weights, err := learn.TrainGrid(cmd.Context(), f.cfg)
+	weights, err := grids.Train(cmd.Context(), f.cfg)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (f *gridFlags) trainGrid(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	errs, err := learn.MeasureGrid(cmd.Context(), l, f.cfg.Data)
+	errs, err := grids.Measure(cmd.Context(), l, f.cfg.Data)
 	if err != nil {
 		return err
 	}
@@ -86,17 +86,17 @@ func (f *gridFlags) trainGrid(cmd *cobra.Command) error {
 
 // A gridErrorRow is the errors of one zone at one range of leads.
 type gridErrorRow struct {
-	learn.GridError
+	grids.ZoneError
 	Lead int // upper end, in hours
 	At   int // index of the range
 }
 
 // gridErrorListing returns errors as a listing: for people a row per zone, for programs one per zone
 // and range of leads.
-func gridErrorListing(errs []learn.GridError) printer.View {
+func gridErrorListing(errs []grids.ZoneError) printer.View {
 	var rows []gridErrorRow
 	for _, e := range errs {
-		for i, lead := range learn.GridLeads {
+		for i, lead := range grids.Leads {
 			rows = append(rows, gridErrorRow{e, lead, i})
 		}
 	}
@@ -117,13 +117,13 @@ func gridErrorListing(errs []learn.GridError) printer.View {
 }
 
 // writeGridErrors writes the table for people, and what follows for each kind of series.
-func writeGridErrors(out io.Writer, errs []learn.GridError) {
+func writeGridErrors(out io.Writer, errs []grids.ZoneError) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	last := ""
 	for _, e := range errs {
 		if e.Kind != last {
 			fmt.Fprintf(w, "%s\tzone\thistory", e.Kind)
-			for _, to := range learn.GridLeads {
+			for _, to := range grids.Leads {
 				fmt.Fprintf(w, "\tto %d h", to)
 			}
 			fmt.Fprintln(w)
@@ -136,7 +136,7 @@ func writeGridErrors(out io.Writer, errs []learn.GridError) {
 		fmt.Fprintln(w)
 	}
 	_ = w.Flush() // never fails: out is a buffer in memory
-	for _, v := range learn.JudgeGrid(errs) {
+	for _, v := range grids.Judge(errs) {
 		fmt.Fprintln(out, v)
 	}
 }

@@ -142,7 +142,8 @@ var plan = []line{
 
 	{"lab/serviceday", shell, "agents/serving bus/membus protocol lab/bench scenarios scenarios/spec scenarios/trace", "", "replays days on which a service runs beside the jobs, under several rules of division"},
 	{"lab/learn/fit", pure, "internal/net", "", "trains nets on steps and rewards; it does not know what they mean"},
-	{"lab/learn", shell, "*", "", "trains the policy greensched on invented days, and corrections of forecasts on recorded grids; nothing that decides imports it"},
+	{"lab/learn/grids", shell, "agents/forecast internal/net protocol scenarios/spec scenarios/trace lab/learn/fit", "", "trains corrections of forecasts on recorded grids; nothing that decides imports it"},
+	{"lab/learn", shell, "bus/membus coordinator/auction internal/net protocol scenarios scenarios/spec scenarios/learned lab/bound lab/learn/fit", "", "trains the policy greensched on invented days; nothing that decides imports it"},
 	{"lab/seat", shell, "internal/plainerror protocol bus/membus coordinator/accounts coordinator/auction history scenarios scenarios/spec scenarios/learned lab/bound", "", "outside programs at a seat of a replay, by lines; what they see, and what they may do"},
 
 	{"scenarios/sim/executor", pure, "protocol scenarios/sim", "", "a simulated cluster for sites without a real one"},

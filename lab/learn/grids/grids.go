@@ -1,4 +1,4 @@
-package learn
+package grids
 
 import (
 	"crypto/sha256"
@@ -113,7 +113,7 @@ func (g grid) readColumn(data, column string, year int) (values []trace.HourlyMe
 	name := filepath.Join(data, filepath.FromSlash(g.folder), fmt.Sprintf("%s_%d.csv.gz", g.zone, year))
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("learn: %w: --data names the folder of the recorded data", err)
+		return nil, fmt.Errorf("grids: %w: --data names the folder of the recorded data", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	from := protocol.FromStdTime(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -142,7 +142,7 @@ func newCalendar() (c calendar, err error) {
 		}
 		day, err := time.Parse(time.DateOnly, "20"+date[strings.LastIndexByte(date, '_')+1:])
 		if err != nil {
-			return c, fmt.Errorf("learn: scenario %s: its name ends in no day as 2022-04-13: %w", name, err)
+			return c, fmt.Errorf("grids: scenario %s: its name ends in no day as 2022-04-13: %w", name, err)
 		}
 		c.judged = append(c.judged, day)
 	}

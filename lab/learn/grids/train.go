@@ -1,6 +1,7 @@
-package learn
+package grids
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -33,8 +34,8 @@ const (
 // shortHistories are the hours that sites have listened on recorded days, about.
 var shortHistories = [2]int{24, 72}
 
-// A GridConfig says how to train corrections of forecasts.
-type GridConfig struct {
+// A Config says how to train corrections of forecasts.
+type Config struct {
 	Data    string // folder of the recorded data
 	Seed    uint64
 	Version string // of this build
@@ -66,11 +67,6 @@ func (s *lessonSet) add(all []forecast.Lesson, level float64) {
 	}
 }
 
-// addAll adds the lessons of another set.
-func (s *lessonSet) addAll(other lessonSet) {
-	s.inputs, s.of = append(s.inputs, other.inputs...), append(s.of, other.of...)
-}
-
 // row returns the inputs of a lesson, in the memory of to.
 func (s *lessonSet) row(i, width int, to []float64) []float64 {
 	for k, v := range s.inputs[i*width:][:width] {
@@ -81,10 +77,10 @@ func (s *lessonSet) row(i, width int, to []float64) []float64 {
 
 // collect makes the lessons of a grid that teach and those that choose. They depend on no seed of a
 // training, so trainings differ by what they drew alone.
-func collect(g grid, index int, cfg GridConfig, c calendar) (teach, choose lessonSet, err error) {
+func collect(g grid, index int, cfg Config, c calendar, teach, choose *lessonSet) error {
 	points, err := g.read(cfg.Data)
 	if err != nil {
-		return teach, choose, err
+		return err
 	}
 	dice := rand.New(rand.NewPCG(lessonSeed, uint64(index)))
 	t := forecast.NewTeacher(g.quantity, g.market(), points)
@@ -113,7 +109,7 @@ func collect(g grid, index int, cfg GridConfig, c calendar) (teach, choose lesso
 			}
 		}
 	}
-	return teach, choose, nil
+	return nil
 }
 
 // meanAbsolute returns the mean absolute value of points, at least 1.
@@ -124,31 +120,22 @@ func meanAbsolute(points []protocol.Point) (mean float64) {
 	return max(mean, 1)
 }
 
-// TrainGrid trains the corrections of forecasts. The same data and seed give the same weights.
-func TrainGrid(ctx context.Context, cfg GridConfig) (net.File, error) {
+// Train trains the corrections of forecasts. The same data and seed give the same weights.
+func Train(ctx context.Context, cfg Config) (net.File, error) {
 	c, err := newCalendar()
 	if err != nil {
 		return net.File{}, err
 	}
-	var used []grid
-	for _, g := range grids() {
-		if g.role != reported {
-			used = append(used, g)
-		}
-	}
-	teaching, choosing := make([]lessonSet, len(used)), make([]lessonSet, len(used))
-	if err := inParallel(len(used), func(i int) (err error) {
-		if err = ctx.Err(); err == nil {
-			teaching[i], choosing[i], err = collect(used[i], i, cfg, c)
-		}
-		return err
-	}); err != nil {
-		return net.File{}, err
-	}
 	var teach, choose lessonSet
-	for i := range used {
-		teach.addAll(teaching[i])
-		choose.addAll(choosing[i])
+	used := 0
+	for _, g := range grids() {
+		if g.role == reported {
+			continue
+		}
+		if err := cmp.Or(ctx.Err(), collect(g, used, cfg, c, &teach, &choose)); err != nil {
+			return net.File{}, err
+		}
+		used++
 	}
 	if cfg.epochs == 0 {
 		cfg.epochs = gridEpochs
@@ -176,7 +163,7 @@ func TrainGrid(ctx context.Context, cfg GridConfig) (net.File, error) {
 func fitLessons(ctx context.Context, s *lessonSet, seed uint64, epochs int) (*net.Net, error) {
 	width := len(forecast.LearnedInputNames())
 	if len(s.of) == 0 {
-		return nil, fmt.Errorf("learn: no lessons: --data names a folder whose series are all short or full of gaps")
+		return nil, fmt.Errorf("grids: no lessons: --data names a folder whose series are all short or full of gaps")
 	}
 	n := net.New(width, gridHidden, gridHidden, forecast.LearnedOutputs)
 	dice := rand.New(rand.NewPCG(seed, 4))

@@ -1,6 +1,7 @@
-package learn
+package grids
 
 import (
+	"flag"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/protocol"
 )
+
+var data = flag.String("data", "../../../../shared/data", "folder of the recorded data")
 
 // Over an autoregressive series of which the best predictor is known, what is learned is within 2 % of
 // it one hour and two ahead; the usual rule is farther.
@@ -76,7 +79,7 @@ func TestOneSeedGivesOneFileOfForecasts(t *testing.T) {
 		t.Errorf("the weights in the program were trained on other grids, of hash %.12s: make learn-grid", got)
 	}
 	train := func(seed uint64) string {
-		f, err := TrainGrid(t.Context(), GridConfig{Data: *data, Seed: seed, Version: "test", epochs: 1, sparser: 40})
+		f, err := Train(t.Context(), Config{Data: *data, Seed: seed, Version: "test", epochs: 1, sparser: 40})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,22 +114,22 @@ func TestTrainingKeepsAwayFromWhatItMayNotUse(t *testing.T) {
 
 // A verdict holds where enough unseen zones are better at enough leads and none is much worse.
 func TestTheVerdictCountsUnseenZones(t *testing.T) {
-	zone := func(seen bool, points ...float64) GridError {
-		e := GridError{Kind: "carbon", Zone: "X", Seen: seen, Default: make([]float64, len(GridLeads)), Corrected: points}
+	zone := func(seen bool, points ...float64) ZoneError {
+		e := ZoneError{Kind: "carbon", Zone: "X", Seen: seen, Default: make([]float64, len(Leads)), Corrected: points}
 		return e
 	}
 	good, bad := []float64{-1, -1, -1, -1, 0.1}, []float64{-1, -1, -1, 0.1, 0.1}
 	for name, tc := range map[string]struct {
-		errs []GridError
+		errs []ZoneError
 		want bool
 	}{
-		"three of four":   {[]GridError{zone(false, good...), zone(false, good...), zone(false, good...), zone(false, bad...)}, true},
-		"two of four":     {[]GridError{zone(false, good...), zone(false, good...), zone(false, bad...), zone(false, bad...)}, false},
-		"seen count not":  {[]GridError{zone(false, bad...), zone(true, good...), zone(true, good...), zone(true, good...)}, false},
-		"one much worse":  {[]GridError{zone(false, good...), zone(false, -1, -1, -1, -1, 0.3)}, false},
-		"a seen one does": {[]GridError{zone(false, good...), zone(true, -1, -1, -1, -1, 0.3)}, true},
+		"three of four":   {[]ZoneError{zone(false, good...), zone(false, good...), zone(false, good...), zone(false, bad...)}, true},
+		"two of four":     {[]ZoneError{zone(false, good...), zone(false, good...), zone(false, bad...), zone(false, bad...)}, false},
+		"seen count not":  {[]ZoneError{zone(false, bad...), zone(true, good...), zone(true, good...), zone(true, good...)}, false},
+		"one much worse":  {[]ZoneError{zone(false, good...), zone(false, -1, -1, -1, -1, 0.3)}, false},
+		"a seen one does": {[]ZoneError{zone(false, good...), zone(true, -1, -1, -1, -1, 0.3)}, true},
 	} {
-		if got := JudgeGrid(tc.errs); len(got) != 1 || got[0].Holds != tc.want {
+		if got := Judge(tc.errs); len(got) != 1 || got[0].Holds != tc.want {
 			t.Errorf("%s: %v; want %v", name, got, tc.want)
 		}
 	}
