@@ -307,7 +307,9 @@ func (k *Market) partsStopped(now protocol.Time, w *lot, why protocol.Reason) {
 			code := protocol.PartLost
 			if why.Code == protocol.NotStarted && p.started != p.epoch {
 				code = protocol.NotStarted // it counts against trust
-				p.passOver(p.site)
+				for range forgivenReneges + 1 {
+					p.countRenege(p.site)
+				}
 			}
 			p.preempt = &protocol.Preempt{Job: p.job.ID, Epoch: p.epoch, Why: protocol.Reason{Code: code, Note: why.Note}}
 			p.due = now.Add(stopRetryInterval)
@@ -356,12 +358,12 @@ func (k *Market) callRestingParts(now protocol.Time, w *lot) {
 }
 
 // partDeclined notes that a site gave a part back; Restore does, too. A site that was to take other parts, too,
-// bid for each as if it came alone: it is passed over for this one at once.
+// bid for each as if it came alone: it is passed over for this one in the next round.
 func (k *Market) partDeclined(now protocol.Time, p *lot) {
 	if p.preempt == nil { // what it was asked for is no renege
 		p.countRenege(p.site)
 		if slices.ContainsFunc(p.whole.parts, func(x *lot) bool { return x != p && x.state == awarded && x.site == p.site }) {
-			p.passOver(p.site)
+			p.skipNextRound(p.site)
 		}
 	}
 	k.takePartBack(now, p)

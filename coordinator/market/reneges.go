@@ -23,21 +23,25 @@ const forgivenReneges = 7
 // countRenege counts that a site did not keep the lot. Beyond forgivenReneges it is skipped for 1,
 // 2, 4 ... at most 64 rounds.
 func (l *lot) countRenege(site string) {
-	i := slices.IndexFunc(l.reneges, func(s renege) bool { return s.site == site })
-	if i < 0 {
-		i, l.reneges = len(l.reneges), append(l.reneges, renege{site: site})
-	}
-	s := &l.reneges[i]
+	s := l.renegeAt(site)
 	if s.times++; s.times > forgivenReneges {
 		s.passOverRounds = 1 << min(s.times-forgivenReneges-1, 6)
 	}
 }
 
-// passOver has a site skipped at once, for one round if it was not before.
-func (l *lot) passOver(site string) {
-	for range forgivenReneges + 1 {
-		l.countRenege(site)
+// renegeAt returns the count of a site.
+func (l *lot) renegeAt(site string) *renege {
+	i := slices.IndexFunc(l.reneges, func(s renege) bool { return s.site == site })
+	if i < 0 {
+		i, l.reneges = len(l.reneges), append(l.reneges, renege{site: site})
 	}
+	return &l.reneges[i]
+}
+
+// skipNextRound has a site skipped in the next round.
+func (l *lot) skipNextRound(site string) {
+	s := l.renegeAt(site)
+	s.passOverRounds = max(s.passOverRounds, 1)
 }
 
 // leaseExpired counts a renege if the lot's award was never accepted.
