@@ -235,3 +235,18 @@ func newBudgetMarketOf(rule accounts.PaymentRule) *Market {
 	k.replacePolicy(protocol.Policy{Version: 1, Quotas: []protocol.Quota{{Name: "lab", Budget: 100 * dollar, Weight: 1000}}})
 	return k
 }
+
+// Options of one job are held against what others of it were found to cost within the budget; the highest mean of
+// these and the widest error together were not.
+func TestRoomForOneOptionIsRoomForLowerOnesAlone(t *testing.T) {
+	var account accounts.Budgets
+	limits := newBudgetUse(&account).limitsOf([]*protocol.Quota{{Name: "lab", Budget: 15}})
+	for _, c := range []struct {
+		cost estimate
+		fits bool
+	}{{estimate{10, 0}, true}, {estimate{0, 10}, true}, {estimate{10, 10}, false}, {estimate{10, 5}, true}, {estimate{9, 4}, true}, {estimate{16, 0}, false}} {
+		if got := limits.exceededBy([]monthCost{{month: protocol.MonthOf(noon), money: c.cost}}) == nil; got != c.fits {
+			t.Errorf("a run of %+v fits: %t; want %t", c.cost, got, c.fits)
+		}
+	}
+}
