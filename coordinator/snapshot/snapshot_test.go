@@ -290,7 +290,7 @@ func TestSnapshotSizeIsBounded(t *testing.T) {
 	one := len(sum(w.events))
 	w.live(42_000)
 	two := len(sum(w.events))
-	if len(w.jobs) < 2*market.MaxWholeEndedJobs || two > one+one/8 { // the ids, and events of more or fewer open jobs
+	if len(w.jobs) < 2*market.MaxWholeEndedJobs || two > one+one/10 { // the ids, and events of more or fewer open jobs
 		t.Errorf("%d jobs: %d events; half of them: %d", len(w.jobs), two, one)
 	}
 }
