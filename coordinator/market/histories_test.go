@@ -382,9 +382,16 @@ func (h *quotaHistory) isWithin(j protocol.Job, other, model string) bool {
 
 // isBeyond reports whether the quotas of a run hold more than their min of a model.
 func (h *quotaHistory) isBeyond(j, v protocol.Job, model string) bool {
-	return !slices.ContainsFunc(h.pathOf(v.Tenant, j.Tenant), func(q protocol.Quota) bool {
-		return protocol.Milli(h.claimed(j.ID, model, groups[q.Name]))*1000 <= h.of(q, model).Min
-	})
+	return h.beyond(j, v, model) > 0
+}
+
+// beyond returns how many GPUs of a model all quotas of a run hold beyond their min, at most those of the run.
+func (h *quotaHistory) beyond(j, v protocol.Job, model string) int {
+	n := v.GPUs
+	for _, q := range h.pathOf(v.Tenant, j.Tenant) {
+		n = min(n, h.claimed(j.ID, model, groups[q.Name])-int(h.of(q, model).Min/1000))
+	}
+	return n
 }
 
 // check checks what holds at any time.
@@ -434,27 +441,30 @@ func (h *quotaHistory) checkBudget(q protocol.Quota) {
 }
 
 // mayGet reports whether the GPUs of a job's model that others hold beyond their min, and that are free, are enough
-// for it.
+// for it. Of a run by which its group would fall below its min only what is beyond counts: whether such a run is
+// stopped depends on which went before it.
 func (h *quotaHistory) mayGet(j protocol.Job) bool {
 	free := h.free(j.ID, j.Models[0])
 	stopped := make(map[protocol.JobID]protocol.Award)
 	for _, id := range slices.Sorted(maps.Keys(h.runs)) {
 		v := h.jobs[id]
-		if free < j.GPUs && v.Tenant != j.Tenant && v.Models[0] == j.Models[0] && h.mayBeStopped(j, v) {
-			stopped[id], free = h.runs[id], free+v.GPUs
-			delete(h.runs, id)
+		if free < j.GPUs && v.Tenant != j.Tenant && v.Models[0] == j.Models[0] {
+			if lent := h.lent(j, v); lent > 0 {
+				stopped[id], free = h.runs[id], free+lent
+				delete(h.runs, id)
+			}
 		}
 	}
 	maps.Copy(h.runs, stopped)
 	return free >= j.GPUs
 }
 
-// mayBeStopped reports whether a run of another tenant holds what it was lent, for a job within its min.
-func (h *quotaHistory) mayBeStopped(j, v protocol.Job) bool {
+// lent returns how many GPUs a run of another tenant holds of what it was lent, for a job within its min.
+func (h *quotaHistory) lent(j, v protocol.Job) int {
 	if model := j.Models[0]; h.namesModel(model) {
-		return h.isBeyond(j, v, model)
+		return h.beyond(j, v, model)
 	}
-	return h.isBeyond(j, v, "")
+	return h.beyond(j, v, "")
 }
 
 // settle lets an hour pass in which nothing comes or ends by itself, and then checks that no job of the
