@@ -43,6 +43,7 @@ type Archive struct {
 	mu            sync.Mutex
 	dedup         protocol.Deduplicator
 	inputs        inputLogger
+	lastAt        protocol.Time      // of the newest message
 	restored      []protocol.Message // restored events of the incarnation that is about to begin
 	fresh         []protocol.Message // not yet passed to the reader
 	readerStopped bool               // the reader has returned; keep nothing for it
@@ -187,12 +188,23 @@ func (n *Archive) RecordSent(received, sent []protocol.Message) {
 	n.appendNew(sent)
 }
 
+// RecordTime records what time it is if the last message is older than timeMarkEvery: what stands at the end of a live
+// record is what is so now, also when nothing happens.
+func (n *Archive) RecordTime(now protocol.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.inputs.at != 0 && now >= n.lastAt.Add(timeMarkEvery) {
+		n.appendNew([]protocol.Message{n.inputs.timeMark(now)})
+	}
+}
+
 // appendNew writes the messages that were not written before, and passes them to the reader.
 func (n *Archive) appendNew(all []protocol.Message) {
 	for _, m := range all {
 		if !n.dedup.AdmitOnce(m) {
 			continue
 		}
+		n.lastAt = max(n.lastAt, m.At)
 		n.writeOrStop(func(b *wal.Writer) error { return b.AppendMessage(m) })
 		if !n.readerStopped {
 			n.fresh = append(n.fresh, m)

@@ -61,6 +61,29 @@ func same(t *testing.T, got, want []protocol.Message) {
 	}
 }
 
+// The end of a record says what time it is, however little happens, and no more often than that needs.
+func TestAQuietRecordSaysWhatTimeItIs(t *testing.T) {
+	n := open(t, t.TempDir(), new(bytes.Buffer))
+	at := func(after time.Duration) protocol.Time { return protocol.Time(0).Add(time.Hour + after) }
+	n.RecordTime(at(0)) // before any incarnation
+	if err := n.BeginIncarnation(at(0), 3, nil, market.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	for s := range 25 {
+		n.RecordTime(at(time.Duration(s) * time.Second))
+	}
+	all := read(t, n, 3)
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range all {
+		b, ok := m.Body.(protocol.InputLog)
+		if !ok || m.At != at(time.Duration(i)*timeMarkEvery) || b.Incarnation != 3 || len(b.Steps) > 0 || (b.Rules != "") != (i == 0) {
+			t.Errorf("message %d is %+v", i, m)
+		}
+	}
+}
+
 // After a restart, also one that cut the last ledger off, a reader finds what was
 // already recorded at the same positions.
 func TestARestartFindsWhatWasSaid(t *testing.T) {

@@ -1,6 +1,10 @@
 package archive
 
-import "github.com/gridbid/gridbid/protocol"
+import (
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
 
 // An inputLogger records the inputs of a coordinator in the order in which it processes
 // them, so that a reader of the ledger can replay its rounds.
@@ -12,6 +16,9 @@ type inputLogger struct {
 
 // maxInputsPerMessage bounds the inputs in one record; each takes some 20 bytes.
 const maxInputsPerMessage = 4096
+
+// timeMarkEvery is how far the end of a record may be behind the clock of its coordinator.
+const timeMarkEvery = 10 * time.Second
 
 // beginIncarnation starts an incarnation with the events that it was restored from. Inputs of
 // the previous one that led to no event are not among them: the log does not
@@ -28,6 +35,11 @@ func (c *inputLogger) logInput(now protocol.Time, m *protocol.Message) {
 		s.From, s.Seq = m.From, m.Seq
 	}
 	c.at, c.pending.Steps = now, append(c.pending.Steps, s)
+}
+
+// timeMark returns a message without inputs, which says what time it is.
+func (c *inputLogger) timeMark(now protocol.Time) protocol.Message {
+	return c.sender.NewMessage(now, protocol.InputRecorder, protocol.InputLog{Incarnation: c.pending.Incarnation})
 }
 
 // takeMessages returns the inputs recorded since the previous call, as messages.

@@ -33,6 +33,7 @@ func (c *counter) BeginIncarnation(_ protocol.Time, _ uint32, _ []protocol.Input
 }
 func (c *counter) RecordInput(protocol.Time, *protocol.Message) {}
 func (c *counter) RecordSent(_, _ []protocol.Message)           {}
+func (c *counter) RecordTime(protocol.Time)                     {}
 
 // A term that fails after it has read the event log begins nothing. Run retries it as
 // long as the repair of the log may take, and no copy of what it read is kept.

@@ -62,12 +62,14 @@ type Config struct {
 // An InputRecorder records everything that a coordinator's decisions depend on, and the
 // messages that it sent. Each term restores the events of earlier ones, begins, and
 // processes inputs. RecordInput is called for an input when the events that it led to are
-// stored, so that no recorded input can be lost in a crash.
+// stored, so that no recorded input can be lost in a crash. RecordTime is called every two
+// seconds, however little happens.
 type InputRecorder interface {
 	RecordRestored(protocol.Message)
 	BeginIncarnation(now protocol.Time, incarnation uint32, restored []protocol.Input, rules market.Config) error
 	RecordInput(now protocol.Time, received *protocol.Message)
 	RecordSent(received, sent []protocol.Message)
+	RecordTime(now protocol.Time)
 }
 
 // nopRecorder is an InputRecorder that records nothing.
@@ -86,6 +88,9 @@ func (nopRecorder) RecordInput(protocol.Time, *protocol.Message) {}
 
 // RecordSent implements InputRecorder.
 func (nopRecorder) RecordSent(received, sent []protocol.Message) {}
+
+// RecordTime implements InputRecorder.
+func (nopRecorder) RecordTime(protocol.Time) {}
 
 // retryDelay is the pause after a term that failed; the same failure is logged once per
 // relogInterval.
@@ -225,13 +230,15 @@ func runTerm(outer context.Context, cfg Config) error {
 const heartbeatInterval = 2 * time.Second
 
 // sendHeartbeats sends heartbeats until ctx ends. They stand outside the sequence of its messages, pass no market, and are in no
-// ledger. One that cannot be sent is missed, as one that is lost.
+// ledger, but their times may be. One that cannot be sent is missed, as one that is lost.
 func (cfg Config) sendHeartbeats(ctx context.Context, conn bus.Conn) {
 	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
 	for {
+		now := cfg.Clock.Now()
+		cfg.Recorder.RecordTime(now)
 		_ = conn.Send(ctx, protocol.Message{
-			Version: protocol.Current, At: cfg.Clock.Now(), From: protocol.Coordinator, Seq: 1, Body: protocol.Heartbeat{Every: cfg.Clock.Simulated(heartbeatInterval)},
+			Version: protocol.Current, At: now, From: protocol.Coordinator, Seq: 1, Body: protocol.Heartbeat{Every: cfg.Clock.Simulated(heartbeatInterval)},
 		})
 		select {
 		case <-ctx.Done():
