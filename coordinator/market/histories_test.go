@@ -363,11 +363,11 @@ func (h *quotaHistory) checkStops(j protocol.Job, victims []protocol.JobID) {
 			}
 			continue
 		}
-		if h.namesModel(model) && !h.isBeyond(j, v, model) {
+		if h.namesModel(model) && h.beyond(j, v, model) <= 0 {
 			h.Errorf("%s is stopped for %s, though its tenant or a group holds no more %s than its min", id, j.ID, model)
 		}
 		byModel := h.namesModel(model) && h.isWithin(j, v.Tenant, model)
-		if !byModel && !(h.isWithin(j, v.Tenant, "") && h.isBeyond(j, v, "")) {
+		if !byModel && !(h.isWithin(j, v.Tenant, "") && h.beyond(j, v, "") > 0) {
 			h.Errorf("%s is stopped for %s, which is not within its min, or the other is", id, j.ID)
 		}
 	}
@@ -378,11 +378,6 @@ func (h *quotaHistory) isWithin(j protocol.Job, other, model string) bool {
 	return !slices.ContainsFunc(h.pathOf(j.Tenant, other), func(q protocol.Quota) bool {
 		return protocol.Milli(h.held(model, groups[q.Name]...)+j.GPUs)*1000 > h.of(q, model).Min
 	})
-}
-
-// isBeyond reports whether the quotas of a run hold more than their min of a model.
-func (h *quotaHistory) isBeyond(j, v protocol.Job, model string) bool {
-	return h.beyond(j, v, model) > 0
 }
 
 // beyond returns how many GPUs of a model all quotas of a run hold beyond their min, at most those of the run.
