@@ -71,7 +71,7 @@ func (s SignalKnowledge) signalSeries(seed uint64, site spec.Site, what protocol
 }
 
 // forecastConfig returns how a site forecasts values that are not published. Of SignalLearned, l corrects
-// them; nil is the weights in the program, and if those are refused nothing corrects.
+// them; nil: nothing does.
 func (s SignalKnowledge) forecastConfig(site spec.Site, l *forecast.Learned) forecast.Config {
 	switch s {
 	case SignalPerfect, SignalPerturbed:
@@ -81,8 +81,6 @@ func (s SignalKnowledge) forecastConfig(site spec.Site, l *forecast.Learned) for
 	}
 	if s != SignalLearned {
 		l = nil
-	} else if l == nil {
-		l, _ = forecast.ShippedLearned() // nil if it is refused, which `gridbid learn check` says
 	}
 	return forecast.Config{Price: forecast.DefaultRule(protocol.GridPrice, publicationSchedule(site, protocol.GridPrice)), Learned: l}
 }

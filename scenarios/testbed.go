@@ -103,6 +103,9 @@ func buildTestbed(s spec.Scenario, policy string, o Options) (*Testbed, error) {
 	if op := newOperator(s); op != nil {
 		st.Parties[protocol.OperatorAPI] = op
 	}
+	if signals == SignalLearned && o.Learned == nil {
+		o.Learned, _ = forecast.ShippedLearned() // nil if it is refused, which `gridbid learn check` says
+	}
 	for _, site := range s.Sites {
 		bids := agents.BidStrategy(strategy)
 		if o.Strategy != nil {

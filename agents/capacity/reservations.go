@@ -417,7 +417,7 @@ func (f *Fleet) dropInfeasible(now protocol.Time, i int, but protocol.JobID) {
 
 // gangGrace is how far a run may last into the reservation of a gang: the default of Planning.MaxStartDelay, after
 // which the agent gives the gang back.
-const gangGrace = 15 * time.Minute
+var gangGrace = protocol.DefaultPlanning().MaxStartDelay
 
 // staysFeasible reports whether a reservation on node i keeps its place. That of a gang does though a run that
 // starts late, or has to wake a node, lasts into it: the gang starts late by that. Were it dropped, jobs that were

@@ -267,15 +267,22 @@ func TestNobodyJoinsWithoutThePassword(t *testing.T) {
 	}
 }
 
-func TestATapHearsEverythingAndSaysNothing(t *testing.T) {
-	srv := serve(t, "127.0.0.1:0")
+// tapOf opens a tap of a server, which closes when the test ends.
+func tapOf(t *testing.T, srv *natsbus.Server) bus.Conn {
+	t.Helper()
 	tap, err := natsbus.Dial(srv.ClientURL(), func(protocol.Party) ([]nats.Option, error) {
 		return []nats.Option{nats.UserInfo(srv.TapCredentials())}, nil
 	}).OpenTap(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tap.Close()
+	t.Cleanup(func() { _ = tap.Close() })
+	return tap
+}
+
+func TestATapHearsEverythingAndSaysNothing(t *testing.T) {
+	srv := serve(t, "127.0.0.1:0")
+	tap := tapOf(t, srv)
 	a := join(t, srv, oslo)
 	if err := a.Send(t.Context(), word(oslo, lyon, 1, "to lyon"), word(oslo, "", 2, "to all")); err != nil {
 		t.Fatal(err)

@@ -27,13 +27,7 @@ func callOf(seq uint64, asked int, job protocol.JobID) protocol.Message {
 func TestASiteThatIsNotAskedGetsNoBytesOfACall(t *testing.T) {
 	srv := serve(t, "127.0.0.1:0")
 	market, asked := join(t, srv, protocol.Coordinator), join(t, srv, protocol.AgentParty("site-007"))
-	tap, err := natsbus.Dial(srv.ClientURL(), func(protocol.Party) ([]nats.Option, error) {
-		return []nats.Option{nats.UserInfo(srv.TapCredentials())}, nil
-	}).OpenTap(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tap.Close()
+	tap := tapOf(t, srv)
 	left := listenAs(t, srv, protocol.AgentParty("site-064"))
 	end := word(protocol.Coordinator, "", 3, "end")
 	if err := market.Send(t.Context(), callOf(1, 64, "train"), callOf(2, 64, "bake"), end); err != nil {

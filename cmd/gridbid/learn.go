@@ -134,7 +134,7 @@ or if any byte differs from what was written.`,
   gridbid learn check w/grid.json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			texts, name := [][]byte{learned.ShippedBytes(), forecast.ShippedBytes()}, "weights in the program"
+			texts, name := [][]byte{learned.ShippedBytes(), forecast.ShippedBytes()}, shippedWeights
 			if len(args) > 0 {
 				text, err := readWeights(args[0])
 				if err != nil {

@@ -21,6 +21,9 @@ type learnedWeights struct {
 	warnings []string // why weights were refused
 }
 
+// shippedWeights names those that no file holds, in messages.
+const shippedWeights = "weights in the program"
+
 // isGreensched reports whether a policy is greensched, whatever its sites know ahead.
 func isGreensched(policy string) bool {
 	policy, _, _ = strings.Cut(policy, "/")
@@ -41,15 +44,15 @@ func (w *learnedWeights) readWeightsFor(policies []string) error {
 		rule, grid = rule || isGreensched(policy), grid || isForecastLearned(policy)
 	}
 	texts := map[string][]byte{learned.Name: learned.ShippedBytes(), forecast.LearnedName: forecast.ShippedBytes()}
-	from := map[string]string{learned.Name: "weights in the program", forecast.LearnedName: "weights in the program"}
-	for i, file := range w.files {
+	from := map[string]string{learned.Name: shippedWeights, forecast.LearnedName: shippedWeights}
+	for _, file := range w.files {
 		text, err := readWeights(file)
 		if err != nil {
 			return usageError{fmt.Errorf("--weights: %w", err)}
 		}
 		of := weightsAreOf(text)
 		switch {
-		case i > 0 && from[of] != "weights in the program":
+		case from[of] != shippedWeights:
 			return usageError{fmt.Errorf("--weights: %s and %s both hold weights of %s: name one", from[of], file, of)}
 		case of == learned.Name && !rule:
 			return usageError{fmt.Errorf("--weights: no policy needs %s: add greensched to --policy", file)}
@@ -79,7 +82,7 @@ func (w *learnedWeights) readWeightsFor(policies []string) error {
 // weightsOf returns the weights of a file; of "", those in the program. The name is theirs, for messages.
 // That the file cannot be read is a usageError; any other error says why the weights are refused.
 func weightsOf(file string) (f net.File, name string, err error) {
-	text, name := learned.ShippedBytes(), "weights in the program"
+	text, name := learned.ShippedBytes(), shippedWeights
 	if file != "" {
 		if text, err = readWeights(file); err != nil {
 			return f, file, usageError{fmt.Errorf("--weights: %w", err)}

@@ -78,12 +78,7 @@ func (k *Market) partsNeverFit(r *round, w *lot) (why protocol.Reason, never boo
 
 // partSetsHeld returns by set of the parts of a job whether a site could hold them all, if nothing else ran there.
 func (k *Market) partSetsHeld(r *round, w *lot, site string) []bool {
-	var gpus protocol.Milli
-	for _, p := range k.sites[site].registration.Pools {
-		if len(w.job.Models) == 0 || slices.Contains(w.job.Models, p.Model) {
-			gpus += protocol.Milli(p.GPUs) * 1000
-		}
-	}
+	gpus := k.sites[site].gpusOf(w.job.Models)
 	holds := make([]bool, 1<<len(w.parts))
 	alone := make([]bool, len(w.parts))
 	for i, p := range w.parts {

@@ -187,16 +187,20 @@ func (a siteAnswer) offersModel(model string) bool {
 
 // registeredGPUs returns the GPUs of all sites, of one model or, without, of all, in thousandths.
 func (k *Market) registeredGPUs(model string) (sum protocol.Milli) {
+	var models []string
+	if model != "" {
+		models = []string{model}
+	}
 	for _, name := range k.siteNames {
-		sum += k.sites[name].gpusOf(model)
+		sum += k.sites[name].gpusOf(models)
 	}
 	return sum
 }
 
-// gpusOf returns the registered GPUs of a site, of one model or, without, of all, in thousandths.
-func (s *site) gpusOf(model string) (sum protocol.Milli) {
+// gpusOf returns the registered GPUs of a site, of some models or, without any, of all, in thousandths.
+func (s *site) gpusOf(models []string) (sum protocol.Milli) {
 	for _, p := range s.registration.Pools {
-		if model == "" || p.Model == model {
+		if len(models) == 0 || slices.Contains(models, p.Model) {
 			sum += protocol.Milli(p.GPUs) * 1000
 		}
 	}

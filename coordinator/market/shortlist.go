@@ -54,7 +54,7 @@ func (k *Market) newShortlist(now protocol.Time, lots []*lot) *shortlist {
 	var have, want protocol.Milli
 	for _, name := range s.names {
 		site := k.sites[name]
-		gpus := max(site.gpusOf(""), 1000) // the cores of a site without GPUs count as one
+		gpus := max(site.gpusOf(nil), 1000) // the cores of a site without GPUs count as one
 		s.sites, s.budget, have = append(s.sites, site), append(s.budget, gpus), have+gpus
 	}
 	for _, l := range lots {
