@@ -53,12 +53,12 @@ func beginLayout(width float64, label, title, unit string, legend []legendEntry)
 	p.addBox(0, 0, width, 0, InkPaper)
 	room := width - 2*chartMargin
 	y := float64(chartMargin - 3)
-	for _, line := range wrapToWidth(title, largeFontSize, room, true) {
+	for _, line := range wrapToWidth(title, largeFontSize, room*fallbackShare, true) {
 		y += largeFontSize + 3
 		p.addText(chartMargin, y-2, line, largeFontSize, InkText).Bold = true
 	}
 	if unit != "" {
-		for _, line := range wrapToWidth(unit, smallFontSize, room, false) {
+		for _, line := range wrapToWidth(unit, smallFontSize, room*fallbackShare, false) {
 			y += smallFontSize + 5
 			p.addText(chartMargin, y-2, line, smallFontSize, InkMuted)
 		}

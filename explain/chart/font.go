@@ -17,6 +17,10 @@ const (
 	largeFontSize = 14
 )
 
+// fallbackShare is how much of a line a caption may fill by the widths of the embedded fonts. Browsers
+// of machines without them, Arial or Helvetica draw in DejaVu Sans, which is up to a sixth wider.
+const fallbackShare = 6. / 7
+
 // fonts are the bold font and the regular one, embedded, so that texts have the same widths on every
 // machine.
 var fonts = map[bool]*opentype.Font{true: mustParseFont(liberationsansbold.TTF), false: mustParseFont(liberationsansregular.TTF)}
