@@ -83,3 +83,22 @@ func TestAnElasticJobIsLaunchedOnThePodsOfItsAward(t *testing.T) {
 	}
 	t.Error("it was not launched")
 }
+
+// A gang that may start with fewer pods is not offered on so few that it would run for longer than any job may.
+func TestAGangIsNotOfferedOnTooFewPods(t *testing.T) {
+	for run, want := range map[time.Duration]int{100 * time.Hour: 2, 200 * time.Hour: 0} {
+		j := protocol.Job{ID: "g", MinPods: 1, Arrival: noon, Run: run, Deadline: noon.Add(48 * time.Hour), Urgency: protocol.UrgencyFlexible}.WithPods(
+			[]protocol.Component{{Role: "worker", Pods: 8, GPUs: 2, Share: 1000, CPU: 4000}})
+		s := newSite(t, DefaultStrategy(), 4)
+		o := s.offer(protocol.CallForBids{Jobs: []protocol.Job{j}, Weights: weights})
+		pods := 0
+		if len(o.Jobs[0].Options) > 0 {
+			for _, p := range o.Spreads[0].Places {
+				pods += p.Pods
+			}
+		}
+		if pods != want {
+			t.Errorf("a gang of 8 pods for %v is offered on %d pods; want %d, %+v", run, pods, want, o.Jobs[0].Why)
+		}
+	}
+}

@@ -34,6 +34,9 @@ func (p *bidPricing) spreadOptions(j *protocol.Job, ways []capacity.RunConfig, o
 // all and quotas limit nothing.
 func (p *bidPricing) fewerPods(j *protocol.Job, options []protocol.BidOption) int {
 	all, least := j.PodCount(), j.LeastPods()
+	for least < all && j.WithPodCount(least).Run > protocol.MaxRun {
+		least++ // no job may run for so long
+	}
 	most := all - 1
 	if j.MostPods > 0 {
 		most = max(min(most, j.MostPods), least)
