@@ -42,13 +42,6 @@ func (p *bidPricing) bidsForEqual(j protocol.Job) protocol.JobBids {
 // on its arrival and its deadline only if one of them would be late.
 func (s *sharedBid) holdsFor(y *protocol.Job) bool {
 	x := &s.job
-	return asksTheSame(x, y) && x.Tenant == y.Tenant &&
+	return x.AsksTheSame(y) && x.Tenant == y.Tenant &&
 		(x.Arrival == y.Arrival && x.Deadline == y.Deadline || !x.MayWait() && s.latest != 0 && s.latest <= min(x.Deadline, y.Deadline))
-}
-
-// asksTheSame reports whether two jobs of one pod differ in nothing but id, tenant, arrival and deadline.
-func asksTheSame(x, y *protocol.Job) bool {
-	return x.GPUs == y.GPUs && x.Run == y.Run && x.CPU == y.CPU && x.Memory == y.Memory && x.Share == y.Share && x.GPUMemory == y.GPUMemory &&
-		x.Urgency == y.Urgency && x.Priority == y.Priority && x.PriorityClass == y.PriorityClass && x.Input == y.Input && x.Pause == y.Pause && x.State == y.State &&
-		x.StartWith == y.StartWith && x.MostPods == y.MostPods && x.Home == y.Home && x.Image == y.Image && x.PartOf == y.PartOf && slices.Equal(x.Models, y.Models) && slices.Equal(x.Regions, y.Regions)
 }

@@ -2,7 +2,6 @@ package agents
 
 import (
 	"reflect"
-	"slices"
 	"testing"
 	"time"
 
@@ -45,27 +44,4 @@ func TestEqualJobsOfACallHaveTheOptionsOfOneAlone(t *testing.T) {
 			}
 		}
 	})
-}
-
-// What a bid depends on is compared: a job that differs in any other field than the four that holdsFor treats
-// is another. The fields of gangs and elastic jobs are nil in both.
-func TestEachFieldOfAJobMakesItAnother(t *testing.T) {
-	apart := []string{"ID", "Tenant", "Arrival", "Deadline", "Pods", "MinPods", "Speed", "RequiredTopology", "PreferredTopology", "RequiredFor", "Groups", "Parts", "MaxSites"}
-	all := reflect.TypeFor[protocol.Job]()
-	for i := range all.NumField() {
-		x, y := job("x", 1), job("x", 1)
-		switch f := reflect.ValueOf(&y).Elem().Field(i); f.Kind() {
-		case reflect.Int, reflect.Int64:
-			f.SetInt(f.Int() + 1)
-		case reflect.String:
-			f.SetString(f.String() + "x")
-		case reflect.Slice:
-			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
-		default:
-			f.Set(reflect.ValueOf(protocol.UrgencyFlexible).Convert(f.Type()))
-		}
-		if same, want := asksTheSame(&x, &y), slices.Contains(apart, all.Field(i).Name); same != want {
-			t.Errorf("jobs that differ in %s ask the same: %t; want %t", all.Field(i).Name, same, want)
-		}
-	}
 }

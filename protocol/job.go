@@ -76,6 +76,13 @@ func (j Job) RemainderAfterPause(site string, left time.Duration) Job {
 	return j
 }
 
+// AsksTheSame reports whether two jobs of one pod differ in nothing but id, tenant, arrival and deadline.
+func (j *Job) AsksTheSame(y *Job) bool {
+	return j.GPUs == y.GPUs && j.Run == y.Run && j.CPU == y.CPU && j.Memory == y.Memory && j.Share == y.Share && j.GPUMemory == y.GPUMemory &&
+		j.Urgency == y.Urgency && j.Priority == y.Priority && j.PriorityClass == y.PriorityClass && j.Input == y.Input && j.Pause == y.Pause && j.State == y.State &&
+		j.StartWith == y.StartWith && j.MostPods == y.MostPods && j.Home == y.Home && j.Image == y.Image && j.PartOf == y.PartOf && slices.Equal(j.Models, y.Models) && slices.Equal(j.Regions, y.Regions)
+}
+
 // TotalGPUMilli returns the GPU capacity that the job takes, in thousandths of a device.
 func (j Job) TotalGPUMilli() (sum Milli) {
 	for i := range j.Pods {

@@ -17,11 +17,14 @@ import (
 // and takes no time: a round gives the same bytes on every machine.
 type localSearch struct {
 	ejectionSearch
-	work     int        // that is left; see maxSearchWork
-	touched  []int32    // pools that differ from the last kept state, because a step is being tried
-	versions []uint32   // by pool: counts kept changes from 1
-	known    [][]uint32 // by lot and option: twice the version for which it is known whether the option fits, and one more if it does
-	hours    []float64  // reused by gapOf
+	work     int            // that is left; see maxSearchWork
+	steps    int            // taken so far
+	class    []int          // by lot: see classifyLots
+	failed   [][]failedStep // by class: what failed since the last step
+	touched  []int32        // pools that differ from the last kept state, because a step is being tried
+	versions []uint32       // by pool: counts kept changes from 1
+	known    [][]uint32     // by lot and option: twice the version for which it is known whether the option fits, and one more if it does
+	hours    []float64      // reused by gapOf
 }
 
 // maxSearchWork bounds a search: about 25 ms. A look at one slot or at one remembered result is
@@ -40,25 +43,38 @@ func (p *problem) improveLocally(order, choice []int) []int {
 			from[i] = -1
 		}
 	}
-	x := &localSearch{ejectionSearch: *p.newEjectionSearch(from), work: maxSearchWork, known: make([][]uint32, len(p.lots))}
+	x := p.newLocalSearch(from)
 	defer p.releaseCapacity(x.left)
-	x.versions = slices.Repeat([]uint32{1}, len(p.pools))
-	x.repeat(order, func(i int) bool { return x.moveLot(i) || x.exchangeLot(i, true) })
-	x.repeat(order, func(i int) bool { return x.moveLot(i) || x.exchangeLot(i, false) })
-	x.work = math.MaxInt // what is left takes little
-	x.repeat(order, x.moveLot)
+	x.improve(order)
 	for i, c := range x.choice {
 		p.waits[i] = c < 0 && choice[i] >= 0
 	}
 	return x.choice
 }
 
+// newLocalSearch returns a search that begins with choice. Its owner releases its capacity.
+func (p *problem) newLocalSearch(choice []int) *localSearch {
+	class, classes := p.classifyLots()
+	return &localSearch{
+		ejectionSearch: *p.newEjectionSearch(choice), work: maxSearchWork, versions: slices.Repeat([]uint32{1}, len(p.pools)),
+		known: make([][]uint32, len(p.lots)), class: class, failed: make([][]failedStep, classes),
+	}
+}
+
+// improve takes steps until none is left, or work runs out; then moves alone, until none is left.
+func (x *localSearch) improve(order []int) {
+	x.repeat(order, moveOrPricedExchange)
+	x.repeat(order, moveOrExchange)
+	x.work = math.MaxInt // what is left takes little
+	x.repeat(order, onlyMove)
+}
+
 // repeat tries a step for every lot until none of them finds one, or work runs out.
-func (x *localSearch) repeat(order []int, step func(lot int) bool) {
+func (x *localSearch) repeat(order []int, kind stepKind) {
 	for found := true; found && x.work > 0; {
 		found = false
 		for _, i := range order {
-			found = step(i) || found
+			found = x.tryStep(i, kind) || found
 		}
 	}
 }
@@ -92,6 +108,7 @@ func (x *localSearch) keepStep() bool {
 		x.versions[pool]++
 	}
 	x.touched = x.touched[:0]
+	x.steps++
 	return true
 }
 
@@ -154,11 +171,13 @@ func (x *localSearch) exchangeLot(i int, priced bool) bool {
 func (x *localSearch) exchangeWithOne(i, c int, gain protocol.Microdollars) bool {
 	p, gap := x.p, x.gapOf(i, c)
 	x.others = append(x.others[:0], x.holders[gap.pool]...) // holders change while others move
+	failed, had := noClass, optionRef{}                     // the last holder that could not move, if it has a class
 	for _, o := range x.others {
 		x.work--
-		if p.jobs[o].Priority > p.jobs[i].Priority || !gap.isClosedBy(p, o, x.choice[o]) {
+		if p.jobs[o].Priority > p.jobs[i].Priority || x.class[o] != noClass && x.class[o] == failed && x.optionOf(o) == had || !gap.isClosedBy(p, o, x.choice[o]) {
 			continue
 		}
+		failed, had = x.class[o], x.optionOf(o)
 		was := x.releaseLot(o)
 		x.takeLot(i, c)
 		if to, ok := x.placeBelow(o, p.optionOrWaitCost(o, was)+gain); ok {

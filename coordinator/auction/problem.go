@@ -14,6 +14,7 @@ type problem struct {
 	grid
 	*arena
 	planning protocol.Planning
+	jitter   CostJitter
 
 	now          protocol.Time
 	from         protocol.Time // start of slot 0
@@ -72,7 +73,7 @@ func newProblemIn(m *arena, r Round, plan map[protocol.JobID]plannedPlace, order
 	for _, s := range r.Sites {
 		pools += len(s.Capacity)
 	}
-	p := &problem{grid: g, arena: m, planning: r.Planning.OrDefault(), now: r.Now, priceVersion: 1, full: r.Full, from: r.Now.Floor(g.slot), index: make(map[poolKey]int, pools)}
+	p := &problem{grid: g, arena: m, planning: r.Planning.OrDefault(), jitter: r.jitter, now: r.Now, priceVersion: 1, full: r.Full, from: r.Now.Floor(g.slot), index: make(map[poolKey]int, pools)}
 	p.pools, p.sums = m.reusePools(pools)
 	for i := range r.Sites {
 		for k := range r.Sites[i].Capacity {
@@ -101,7 +102,7 @@ func (p *problem) addLots(r Round, trust map[string]protocol.Milli) {
 	rankings := make([]ranking, n)
 	for i, l := range r.Lots {
 		p.jobs[i], p.deferrable[i], p.lots[i] = l.Job, canWaitForFullRound(l, r.Next, p.planning.FirmLead), &rankings[i]
-		p.rankOptions(p.lots[i], &r.Lots[i], trust, weights, r.jitter)
+		p.rankOptions(p.lots[i], &r.Lots[i], trust, weights)
 	}
 }
 

@@ -53,7 +53,7 @@ type modelPool struct {
 const firstSortCount = 32
 
 // rankOptions makes r the ranking of a lot with nothing sorted yet.
-func (p *problem) rankOptions(r *ranking, l *Lot, trust map[string]protocol.Milli, w protocol.Weights, jitter CostJitter) {
+func (p *problem) rankOptions(r *ranking, l *Lot, trust map[string]protocol.Milli, w protocol.Weights) {
 	n := 0
 	for _, m := range l.Bids {
 		n += len(m.Options)
@@ -64,7 +64,7 @@ func (p *problem) rankOptions(r *ranking, l *Lot, trust map[string]protocol.Mill
 		r.modelPools[i].pool = p.poolOf(l.Job, m.Site, "")
 		factor := trust[m.Site]
 		for j := range m.Options {
-			cost := jitter.moved(r.optionCost(i, &m.Options[j], factor, &pricing), l.Job.ID, m.Site, &m.Options[j])
+			cost := p.jitter.moved(r.optionCost(i, &m.Options[j], factor, &pricing), l.Job.ID, m.Site, &m.Options[j])
 			if j < len(m.Bias) {
 				cost -= absoluteCost(cost) * protocol.Microdollars(m.Bias[j]) / 1000
 			}
