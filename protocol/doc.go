@@ -49,6 +49,7 @@
 //	CallForCapacity  capacity-call  coordinator -> all agents   how many further replicas of these services fit?
 //	CapacityBid      capacity       agent       -> coordinator  so many, at this marginal cost
 //	ServiceDivision  division       coordinator -> all          how many replicas each site is to hold, what is pending, and why
+//	ServiceStatus    service-status coordinator -> queue        status of a service that the queue submitted
 //	AssignReplicas   assign         coordinator -> agent        hold so many from now on
 //	ReplicaStatus    replicas       agent       -> coordinator  so many run, so many find no node
 //	RunReplicas      run-replicas   agent       -> executor     run these, on these nodes and GPUs, and no others

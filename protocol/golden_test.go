@@ -120,6 +120,7 @@ var sentences = []Message{
 		Held: ReplicaStatus{Revision: 4, Assigned: 3, Ready: 2, Pending: 1, Since: noon}}, {Service: "draw", Why: Reason{Code: NoCapacity}}}}),
 	sent(ServiceDivision{Service: "chat", Decision: 2, Wanted: 20, Sites: []SiteCount{{Site: "lyon", Count: 6, Before: 4}, {Site: "oslo", Count: 12}}, Pending: 2, Move: true,
 		Why: Reason{Code: ServiceScaled}, Lack: Reason{Code: TooFewReplicas, Note: "18 of 20 fit"}, Cost: 956_000, Bound: 956_000}),
+	sent(ServiceStatus{Service: "oslo.vision.deployment.chat", Wanted: 20, Decided: true, Pending: 2, Sites: []SiteOfReplicas{{Site: "lyon", Count: 6, Ready: 4}, {Site: "oslo", Count: 12, Ready: 12}}, Why: Reason{Code: TooFewReplicas, Note: "18 of 20 fit"}}),
 	sent(AssignReplicas{Service: aService, Revision: 5, Count: 6}),
 	sent(ReplicaStatus{Service: "chat", Revision: 5, Assigned: 6, Ready: 4, Pending: 1, Since: noon}),
 	sent(RunReplicas{Service: aService, Revision: 3, Replicas: []Replica{{Number: 2, Node: "n4", Devices: []int{0, 7}, Model: "V100", Power: 190_000}}, Newest: 2}),

@@ -42,7 +42,7 @@ func withinBounds[T ~int64](v, most T) bool { return v >= -most && v <= most }
 func (m Message) IsPlausible() bool {
 	by := func(role string) bool { return strings.HasPrefix(string(m.From), role) }
 	switch b := m.Body.(type) {
-	case CallForBids, SitePrices, Award, Defer, Reject, Settlement, Confirm, JobStatus, JudgeRequest, PartsDecided, Preempt, CallForCapacity, ServiceDivision, AssignReplicas:
+	case CallForBids, SitePrices, Award, Defer, Reject, Settlement, Confirm, JobStatus, JudgeRequest, PartsDecided, Preempt, CallForCapacity, ServiceDivision, ServiceStatus, AssignReplicas:
 		return m.From == Coordinator
 	case RegisterSite:
 		return b.Site != "" && m.From == AgentParty(b.Site) && !nameTooLong(b.Location.Region) && !nameTooLong(b.Location.Provider)
@@ -84,7 +84,11 @@ func (m Message) IsPlausible() bool {
 		return by("hands/")
 	case ScaleService:
 		return !strings.Contains(string(m.From), "/") && b.Wanted >= 0 && b.Wanted <= MaxReplicas
-	case SubmitService, RebalanceService, DeleteService:
+	case SubmitService:
+		return m.From.mayChangeService(b.Service.ID) && m.From.isPayerOfSite(b.Service.Tenant)
+	case DeleteService:
+		return m.From.mayChangeService(b.Service)
+	case RebalanceService:
 		return !strings.Contains(string(m.From), "/")
 	case Submit:
 		return m.From.WhyForeign(b.Job) == ""

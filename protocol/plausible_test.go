@@ -27,6 +27,12 @@ func TestOnlySomeMaySaySomeThings(t *testing.T) {
 		{Submit{Job: Job{ID: "vision/1", Tenant: "vision"}}, Coordinator, []Party{Coordinator, Submitter, OperatorAPI, Judge, TenantParty("vision")}},
 		{Submit{Job: Job{ID: "vision/1", Tenant: "speech"}}, Coordinator, []Party{Coordinator, Submitter, OperatorAPI, Judge}},
 		{SubmitService{}, Coordinator, []Party{Coordinator, Submitter, OperatorAPI, Judge}},
+		{SubmitService{Service: Service{ID: "oslo.lab.deployment.chat", Tenant: "oslo/lab"}}, Coordinator, []Party{Coordinator, Submitter, OperatorAPI, Judge, QueueParty("oslo")}},
+		{SubmitService{Service: Service{ID: "oslo.lab.deployment.chat", Tenant: "lyon/lab"}}, Coordinator, []Party{Coordinator, Submitter, OperatorAPI, Judge}},
+		{SubmitService{Service: Service{ID: "oslo2.lab.deployment.chat", Tenant: "oslo/lab"}}, Coordinator, []Party{Coordinator, Submitter, OperatorAPI, Judge}},
+		{DeleteService{Service: "oslo.lab.deployment.chat"}, Coordinator, []Party{Coordinator, Submitter, OperatorAPI, Judge, QueueParty("oslo")}},
+		{DeleteService{Service: "chat"}, Coordinator, []Party{Coordinator, Submitter, OperatorAPI, Judge}},
+		{ServiceStatus{}, QueueParty("oslo"), []Party{Coordinator}},
 		{Snapshot{}, Coordinator, parties},
 	} {
 		var may []Party

@@ -1,5 +1,7 @@
 package protocol
 
+import "slices"
+
 // Messages about services: see coordinator/services.
 type (
 	// SubmitService asks the market to run a service. The same id again replaces what was asked for; what
@@ -86,6 +88,25 @@ type (
 		Before int    `msgpack:"b,omitempty"` // that it was to hold until then
 	}
 
+	// ServiceStatus answers a SubmitService or a DeleteService of a site's queue: how the service stands. The
+	// queue repeats its request to ask for it.
+	ServiceStatus struct {
+		Service ServiceID        `msgpack:"sv"`
+		Wanted  int              `msgpack:"w,omitempty"`
+		Decided bool             `msgpack:"d,omitempty"` // it was divided since its last change
+		Pending int              `msgpack:"p,omitempty"` // replicas that find no room
+		Sites   []SiteOfReplicas `msgpack:"s,omitempty"` // that are to hold some, or do; by name
+		Why     Reason           `msgpack:"y,omitempty"` // why some are pending, or why the service is refused
+		Deleted bool             `msgpack:"g,omitempty"` // there is no such service, or it is being removed
+	}
+
+	// A SiteOfReplicas is how many replicas of a service a site is to hold, and how many run there.
+	SiteOfReplicas struct {
+		Site  string `msgpack:"s"`
+		Count int    `msgpack:"n,omitempty"`
+		Ready int    `msgpack:"rd,omitempty"`
+	}
+
 	// AssignReplicas tells a site how many replicas of a service it is to hold from now on. It is repeated
 	// until the site's ReplicaStatus names it.
 	AssignReplicas struct {
@@ -138,6 +159,7 @@ func (DeleteService) messageKind() string    { return "delete" }
 func (CallForCapacity) messageKind() string  { return "capacity-call" }
 func (CapacityBid) messageKind() string      { return "capacity" }
 func (ServiceDivision) messageKind() string  { return "division" }
+func (ServiceStatus) messageKind() string    { return "service-status" }
 func (AssignReplicas) messageKind() string   { return "assign" }
 func (ReplicaStatus) messageKind() string    { return "replicas" }
 func (RunReplicas) messageKind() string      { return "run-replicas" }
@@ -159,6 +181,11 @@ const (
 
 // IsZero reports whether r says nothing; encoders leave it out by this.
 func (r ReplicaStatus) IsZero() bool { return r == (ReplicaStatus{}) }
+
+// IsChanging reports whether replicas start, stop or are about to be divided.
+func (b *ServiceStatus) IsChanging() bool {
+	return !b.Decided || slices.ContainsFunc(b.Sites, func(x SiteOfReplicas) bool { return x.Ready != x.Count })
+}
 
 // isPossible reports whether r states what a site can be in: see Message.IsPlausible.
 func (r *ReplicaStatus) isPossible() bool {

@@ -47,6 +47,23 @@ func (p Party) WhyForeign(j Job) string {
 	return ""
 }
 
+// mayChangeService reports whether p may submit and delete a service. A site does so by its queue alone, with
+// services whose ids begin with "SITE."; a tenant has the coordinator's API for that.
+func (p Party) mayChangeService(id ServiceID) bool {
+	if !strings.Contains(string(p), "/") {
+		return true
+	}
+	site := p.SiteName()
+	return site != "" && p == QueueParty(site) && strings.HasPrefix(string(id), site+".")
+}
+
+// isPayerOfSite reports whether a service of p may be of a tenant: those of a site's queue are of a tenant
+// whose name begins with "SITE/".
+func (p Party) isPayerOfSite(tenant string) bool {
+	site := p.SiteName()
+	return site == "" || strings.HasPrefix(tenant, site+"/")
+}
+
 // SequenceAt returns the number of a message that a party sends at t. It is for parties of which
 // several processes send beside each other, such as the commands of a tenant: numbers count
 // microseconds, so that a later message has a higher one whichever process sends it. They are

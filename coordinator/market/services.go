@@ -7,8 +7,12 @@ import (
 
 // stepServices has the services take in a message that the market has acted on.
 func (k *Market) stepServices(now protocol.Time, m protocol.Message) []protocol.Message {
-	if _, first := m.Body.(protocol.SubmitService); !first && k.services.IsEmpty() {
-		return nil
+	switch m.Body.(type) {
+	case protocol.SubmitService, protocol.DeleteService: // the first, or one that is gone: its queue waits for an answer
+	default:
+		if k.services.IsEmpty() {
+			return nil
+		}
 	}
 	switch m.Body.(type) {
 	case protocol.UsageReport, protocol.Decline: // a job left its nodes

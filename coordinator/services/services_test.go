@@ -361,3 +361,61 @@ func TestAPreviewOfARebalanceMovesNothing(t *testing.T) {
 		t.Errorf("%d events after %d, and a holds %+v", len(f.events), events, f.held["a"]["llm"])
 	}
 }
+
+// A site's queue repeats what it submitted to hear how it stands: that changes nothing and is no event. What the
+// object of the cluster's user says counts, whatever others set.
+func TestAQueueAsksByRepeatingItself(t *testing.T) {
+	f := newFederation(t, map[string]int{"a": 8, "b": 8}, "a", "b")
+	queue := protocol.QueueParty("a")
+	x := aService("a.lab.deployment.llm", 4)
+	x.Tenant = "a/lab"
+	ask := func(b protocol.Body) protocol.ServiceStatus {
+		t.Helper()
+		f.said = nil
+		f.say(queue, b)
+		for _, b := range f.said {
+			if s, ok := b.(protocol.ServiceStatus); ok {
+				return s
+			}
+		}
+		t.Fatalf("%+v was answered %+v", b, f.said)
+		return protocol.ServiceStatus{}
+	}
+	submit := protocol.SubmitService{Service: x}
+	if s := ask(submit); s.Decided || s.Wanted != 4 || s.Deleted {
+		t.Errorf("submitted, it stands at %+v", s)
+	}
+	f.run(time.Minute)
+	events, due := len(f.events), f.it.Due()
+	want := protocol.ServiceStatus{Service: x.ID, Wanted: 4, Decided: true, Sites: []protocol.SiteOfReplicas{{Site: "a", Count: 2, Ready: 2}, {Site: "b", Count: 2, Ready: 2}}}
+	if s := ask(submit); !reflect.DeepEqual(s, want) || len(f.events) != events || f.it.Due() != due {
+		t.Errorf("repeated, it stands at %+v after %d more events, due %d and not %d", s, len(f.events)-events, f.it.Due(), due)
+	}
+	f.restart()
+	if s := ask(submit); s.Wanted != 4 || !s.Decided || len(f.events) != events {
+		t.Errorf("after a restart it stands at %+v", s)
+	}
+	f.say(protocol.OperatorAPI, protocol.ScaleService{Service: x.ID, Wanted: 6})
+	f.run(time.Minute)
+	f.want(x.ID, map[string]int{"a": 3, "b": 3})
+	ask(submit)
+	f.run(time.Minute)
+	f.want(x.ID, map[string]int{"a": 2, "b": 2})
+	f.say(protocol.QueueParty("b"), protocol.DeleteService{Service: x.ID})
+	f.run(time.Minute)
+	f.want(x.ID, map[string]int{"a": 2, "b": 2})
+	f.mute["b"] = true
+	f.sites = f.sites[:1]
+	f.say(protocol.OperatorAPI, protocol.DecommissionSite{Site: "b"})
+	f.run(time.Minute)
+	want.Sites = []protocol.SiteOfReplicas{{Site: "a", Count: 4, Ready: 4}}
+	if s := ask(submit); !reflect.DeepEqual(s, want) {
+		t.Errorf("with a site removed it stands at %+v", s)
+	}
+	for range 2 {
+		if s := ask(protocol.DeleteService{Service: x.ID}); !s.Deleted {
+			t.Errorf("deleted, it stands at %+v", s)
+		}
+	}
+	f.want(x.ID, map[string]int{})
+}

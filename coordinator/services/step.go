@@ -1,8 +1,10 @@
 package services
 
 import (
-	"github.com/gridbid/gridbid/protocol"
 	"maps"
+	"reflect"
+
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // Step takes in a message; sites are asked for where it closes a call. Event says that it must be recorded:
@@ -10,7 +12,10 @@ import (
 func (k *Services) Step(now protocol.Time, m protocol.Message, sites func() []Site) (out []Output, event bool) {
 	switch b := m.Body.(type) {
 	case protocol.SubmitService:
-		event = k.isRequest(m) && k.submit(now, m.From, b)
+		if k.isRequest(m) {
+			event = k.submit(now, m.From, b)
+			k.answerQueue(m.From, b.Service.ID)
+		}
 	case protocol.ScaleService:
 		event = k.isRequest(m) && k.scale(now, b)
 	case protocol.RebalanceService:
@@ -28,6 +33,9 @@ func (k *Services) Step(now protocol.Time, m protocol.Message, sites func() []Si
 		if event = k.isRequest(m) && k.exists(s); event {
 			k.delete(now, s)
 		}
+		if m.IsPlausible() {
+			k.answerQueue(m.From, b.Service)
+		}
 	case protocol.CapacityBid:
 		k.handleBid(now, m, b, sites())
 	case protocol.ReplicaStatus:
@@ -43,6 +51,9 @@ func (k *Services) Step(now protocol.Time, m protocol.Message, sites func() []Si
 		}
 	case protocol.DecommissionSite:
 		delete(k.silent, b.Site)
+		for _, s := range k.inOrder() { // nothing runs there that anybody relies on
+			delete(s.status, b.Site)
+		}
 		k.leaveSite(now, b.Site)
 	case protocol.SiteCondition:
 		k.heedCondition(now, b)
@@ -50,7 +61,7 @@ func (k *Services) Step(now protocol.Time, m protocol.Message, sites func() []Si
 	return k.takeOutput(), event
 }
 
-// isRequest reports whether a party may ask that: any but a site.
+// isRequest reports whether a party may ask that.
 func (k *Services) isRequest(m protocol.Message) bool {
 	if !m.IsPlausible() {
 		k.counts["impossible-service-request"]++
@@ -68,17 +79,22 @@ func (k *Services) exists(s *service) bool {
 	return true
 }
 
-// submit takes in a service, or what is to change of one.
+// submit takes in a service, or what is to change of one. A queue that repeats what is known asks how the
+// service stands.
 func (k *Services) submit(now protocol.Time, from protocol.Party, b protocol.SubmitService) bool {
+	known := k.all[b.Service.ID]
+	if known != nil && !known.deleted && from.SiteName() != "" && reflect.DeepEqual(known.spec, b.Service) {
+		return false
+	}
 	if why := b.Service.InvalidReason(); why != "" {
 		k.counts["invalid-service"]++
-		if k.all[b.Service.ID] != nil {
+		if known != nil {
 			return false // it stays as it is
 		}
 		k.send("", protocol.ServiceDivision{Service: b.Service.ID, Wanted: b.Service.Wanted, Why: protocol.Reason{Code: protocol.Malformed, Note: why}, Deleted: true}, false)
 		return false
 	}
-	if k.all[b.Service.ID] == nil && len(k.all) >= maxServices {
+	if known == nil && len(k.all) >= maxServices {
 		k.counts["too-many-services"]++
 		return false
 	}
@@ -89,6 +105,23 @@ func (k *Services) submit(now protocol.Time, from protocol.Party, b protocol.Sub
 	}
 	k.callFor(now, s, cause)
 	return true
+}
+
+// answerQueue tells the queue of a site how a service stands that it asks for.
+func (k *Services) answerQueue(to protocol.Party, id protocol.ServiceID) {
+	if to.SiteName() == "" {
+		return
+	}
+	b := protocol.ServiceStatus{Service: id, Deleted: true}
+	if s := k.all[id]; s != nil && !s.deleted {
+		b = protocol.ServiceStatus{Service: id, Wanted: s.spec.Wanted, Decided: s.decision > 0 && s.cause == "", Pending: s.pending, Why: s.lack}
+		for _, site := range s.siteNames() {
+			if x := (protocol.SiteOfReplicas{Site: site, Count: s.target[site], Ready: s.status[site].Ready}); x.Count+x.Ready > 0 {
+				b.Sites = append(b.Sites, x)
+			}
+		}
+	}
+	k.send(to, b, false)
 }
 
 // put stores a service as it was submitted.

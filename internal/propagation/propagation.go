@@ -4,7 +4,6 @@
 package propagation
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 	"errors"
@@ -137,17 +136,14 @@ func (r *reader) readDocument(file string, text []byte) error {
 		known := []string{"PropagationPolicy", "ClusterPropagationPolicy", "Deployment", "StatefulSet"}
 		return fmt.Errorf("propagation: %s: has a document of kind %q%s: want %s; remove it", file, name, nearest.DidYouMean(name, known), strings.Join(known, ", "))
 	}
+	if kind == workloadKind {
+		w, err := parseWorkload(file, text)
+		r.workloads = append(r.workloads, w)
+		return err
+	}
 	page, err := kind.ParsePage(file, text)
 	if err != nil {
 		return err
-	}
-	if kind == workloadKind {
-		w := &workload{page: page, text: bytes.TrimSpace(text)}
-		if err := page.DecodeInto(w); err != nil {
-			return err
-		}
-		r.workloads = append(r.workloads, w)
-		return nil
 	}
 	p := &policy{page: page}
 	if err := page.DecodeInto(p); err != nil {

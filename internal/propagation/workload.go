@@ -1,6 +1,7 @@
 package propagation
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"maps"
@@ -129,6 +130,26 @@ func (s *selector) matchesLabels(labels map[string]string) bool {
 	return true
 }
 
+// ReadWorkload returns a Deployment or a StatefulSet, as YAML or JSON, as a service that no policy divides.
+// Errors name it by name.
+func ReadWorkload(name string, text []byte) (servicefile.Spec, error) {
+	w, err := parseWorkload(name, text)
+	if err != nil {
+		return servicefile.Spec{}, err
+	}
+	return w.service(&policy{})
+}
+
+// parseWorkload parses a document.
+func parseWorkload(file string, text []byte) (*workload, error) {
+	page, err := workloadKind.ParsePage(file, text)
+	if err != nil {
+		return nil, err
+	}
+	w := &workload{page: page, text: bytes.TrimSpace(text)}
+	return w, page.DecodeInto(w)
+}
+
 // service returns a workload as a service, divided by a policy. Its namespace is the tenant, as with quotas.
 func (w *workload) service(p *policy) (servicefile.Spec, error) {
 	s := p.division
@@ -149,6 +170,9 @@ func (w *workload) service(p *policy) (servicefile.Spec, error) {
 		return s, w.page.FaultAt(nil, "%s", err)
 	}
 	delete(object, "status")
+	if spec, ok := object["spec"].(map[string]any); ok {
+		delete(spec, "replicas") // another number of replicas is no other replica
+	}
 	task, err := json.Marshal(object)
 	if err != nil {
 		return s, w.page.FaultAt(nil, "cannot be written as JSON: %s", err)

@@ -1,8 +1,13 @@
 package kubetest
 
 import (
+	"encoding/json"
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -19,6 +24,29 @@ func ServiceTask(kind, app string, gpus string) protocol.Task {
 			"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": app}}, "spec": spec},
 		},
 	})
+}
+
+// CreateService creates a Deployment or a StatefulSet that its user marked as a service, divided as the keys of a
+// service file say. Its own pods wait behind a gate.
+func (p ClusterUser) CreateService(kind, name, gpus string, replicas int64, divided string) *UserSet {
+	p.Helper()
+	u := &UserSet{}
+	p.FailOnError(json.Unmarshal([]byte(ServiceTask(kind, name, gpus)), &u.Object))
+	u.SetNamespace("default")
+	u.SetLabels(map[string]string{"gridbid.io/queue": "night"})
+	u.SetAnnotations(map[string]string{"gridbid.io/service": divided})
+	p.FailOnError(unstructured.SetNestedField(u.Object, replicas, "spec", "replicas"))
+	p.FailOnError(unstructured.SetNestedSlice(u.Object, []any{map[string]any{"name": "gridbid.io/service"}}, "spec", "template", "spec", "schedulingGates"))
+	now, err := p.Dynamic.Resource(setResource(u)).Namespace("default").Create(p.Context(), u, metav1.CreateOptions{})
+	p.FailOnError(err)
+	return now
+}
+
+// ScaleService scales an object by its subresource scale, as kubectl does.
+func (p ClusterUser) ScaleService(u *UserSet, replicas int) {
+	p.Helper()
+	_, err := p.Dynamic.Resource(setResource(u)).Namespace("default").Patch(p.Context(), u.GetName(), types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{}, "scale")
+	p.FailOnError(err)
 }
 
 // RunningPodsOfApp returns how many pods with a label app run and are not being deleted.

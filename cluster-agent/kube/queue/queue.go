@@ -11,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/podsets"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -76,6 +78,8 @@ type KubeQueue struct {
 	jobs    map[string]cache.Indexer // by namespace
 	sets    map[string]cache.Indexer // by plural/namespace, of the kinds that the cluster serves
 
+	services map[protocol.ServiceID]*serviceNews
+
 	workloads      map[string]cache.Indexer // by namespace
 	checks         kueueAdmission
 	reportedStates map[string]string // Workload key -> its UID and the state that was reported last
@@ -99,7 +103,7 @@ func New(cfg Config) *KubeQueue {
 	return &KubeQueue{
 		cfg: cfg, sender: protocol.Sender{Party: protocol.QueueParty(cfg.Site), Incarnation: cfg.Incarnation},
 		workQueue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 30*time.Second)),
-		jobNews:   make(map[protocol.JobID]*jobNews), jobs: make(map[string]cache.Indexer), sets: make(map[string]cache.Indexer), workloads: make(map[string]cache.Indexer), reportedStates: make(map[string]string),
+		jobNews:   make(map[protocol.JobID]*jobNews), jobs: make(map[string]cache.Indexer), sets: make(map[string]cache.Indexer), services: make(map[protocol.ServiceID]*serviceNews), workloads: make(map[string]cache.Indexer), reportedStates: make(map[string]string),
 	}
 }
 
@@ -129,6 +133,9 @@ func (q *KubeQueue) Run(ctx context.Context, conn bus.Conn) error {
 		working.Go(func() { q.runWorker(ctx) })
 	}
 	if q.cfg.Dynamic != nil {
+		for _, k := range workloadKinds { // every cluster serves them
+			q.watchKind(ctx, k, serviceKeyPrefix)
+		}
 		working.Go(func() { q.watchSets(ctx) })
 	}
 	// The market's answers arrive here, the cluster's events through the work queue.
@@ -202,13 +209,21 @@ func (q *KubeQueue) reconcileObject(ctx context.Context, key string) (requeueAft
 		}
 		return q.reconcileWorkload(ctx, name, w)
 	}
-	if strings.HasPrefix(key, setKeyPrefix) {
-		k, u := q.setOfKey(key)
+	for _, of := range []struct {
+		prefix    string
+		kinds     []*podsets.Kind
+		reconcile func(context.Context, string, *podsets.Kind, *unstructured.Unstructured) (time.Duration, error)
+	}{{setKeyPrefix, setKinds, q.reconcileSet}, {serviceKeyPrefix, workloadKinds, q.reconcileService}} {
+		name, ok := strings.CutPrefix(key, of.prefix)
+		if !ok {
+			continue
+		}
+		k, u := q.objectOfKey(name, of.kinds)
 		if u == nil {
 			q.forgetObject(key)
 			return 0, nil
 		}
-		return q.reconcileSet(ctx, key, k, u.DeepCopy())
+		return of.reconcile(ctx, key, k, u.DeepCopy())
 	}
 	name := strings.TrimPrefix(key, jobKeyPrefix)
 	space, _, _ := strings.Cut(name, "/")
@@ -235,6 +250,8 @@ func (q *KubeQueue) handleMessage(m protocol.Message) {
 		q.updateNews(b.Job, func(n *jobNews) {
 			n.accepted, n.deferral, n.status, n.closed = true, nil, b, b.State == protocol.JobClosed
 		})
+	case protocol.ServiceStatus:
+		q.recordServiceStatus(b)
 	case protocol.Reject:
 		q.updateNews(b.Job, func(n *jobNews) {
 			// The id belongs to a job with other content, which stays in the market: only report it.
@@ -282,6 +299,7 @@ func (q *KubeQueue) forgetObject(key string) {
 	defer q.mu.Unlock()
 	delete(q.reportedStates, key)
 	maps.DeleteFunc(q.jobNews, func(_ protocol.JobID, n *jobNews) bool { return n.key == key })
+	maps.DeleteFunc(q.services, func(_ protocol.ServiceID, n *serviceNews) bool { return n.key == key })
 }
 
 // submitAndQueryStatus submits a job, which is at the same time a query for its

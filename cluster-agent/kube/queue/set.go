@@ -42,7 +42,7 @@ func (q *KubeQueue) watchSets(ctx context.Context) {
 			if err != nil || !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == k.Plural }) {
 				return false
 			}
-			q.watchSetKind(ctx, k)
+			q.watchKind(ctx, k, setKeyPrefix)
 			return true
 		})
 		if len(missing) == 0 {
@@ -56,24 +56,25 @@ func (q *KubeQueue) watchSets(ctx context.Context) {
 	}
 }
 
-// watchSetKind starts the informers of one kind.
-func (q *KubeQueue) watchSetKind(ctx context.Context, k *podsets.Kind) {
+// watchKind starts the informers of one kind, whose objects have keys that begin with a prefix.
+func (q *KubeQueue) watchKind(ctx context.Context, k *podsets.Kind, prefix string) {
 	for _, space := range q.cfg.Namespaces {
 		f := dynamicinformer.NewFilteredDynamicSharedInformerFactory(q.cfg.Dynamic, 0, space, nil)
 		in := f.ForResource(k.Resource()).Informer()
 		q.mu.Lock()
 		q.sets[k.Plural+"/"+space] = in.GetIndexer()
 		q.mu.Unlock()
-		q.enqueueInformerEvents(in, setKeyPrefix+k.Plural+"/")
+		q.enqueueInformerEvents(in, prefix+k.Plural+"/")
 		f.Start(ctx.Done())
 	}
 }
 
-// setOfKey returns the object of a work queue key, and its kind; nil if it does not exist.
-func (q *KubeQueue) setOfKey(key string) (*podsets.Kind, *unstructured.Unstructured) {
-	plural, name, _ := strings.Cut(strings.TrimPrefix(key, setKeyPrefix), "/")
+// objectOfKey returns the object of a work queue key without its prefix, plural/namespace/name, and its kind of
+// these; nil if it does not exist.
+func (q *KubeQueue) objectOfKey(key string, kinds []*podsets.Kind) (*podsets.Kind, *unstructured.Unstructured) {
+	plural, name, _ := strings.Cut(key, "/")
 	space, _, _ := strings.Cut(name, "/")
-	i := slices.IndexFunc(setKinds, func(k *podsets.Kind) bool { return k.Plural == plural })
+	i := slices.IndexFunc(kinds, func(k *podsets.Kind) bool { return k.Plural == plural })
 	q.mu.Lock()
 	store := q.sets[plural+"/"+space]
 	q.mu.Unlock()
@@ -84,7 +85,7 @@ func (q *KubeQueue) setOfKey(key string) (*podsets.Kind, *unstructured.Unstructu
 	if !ok {
 		return nil, nil
 	}
-	return setKinds[i], o.(*unstructured.Unstructured)
+	return kinds[i], o.(*unstructured.Unstructured)
 }
 
 // reconcileSet does the next step for a set: accept it, submit it and show its state, or

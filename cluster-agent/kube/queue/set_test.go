@@ -157,20 +157,27 @@ func setShelf(t *testing.T, u *unstructured.Unstructured) (*KubeQueue, *shelf) {
 }
 
 // look reconciles the set as it stands, some times.
-func (s *shelf) look(q *KubeQueue, times int) *unstructured.Unstructured {
+func (s *shelf) look(q *KubeQueue, times int) (u *unstructured.Unstructured) {
 	s.t.Helper()
-	u := &unstructured.Unstructured{}
 	for range times {
-		data, err := json.Marshal(s.job)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if err := u.UnmarshalJSON(data); err != nil {
-			s.t.Fatal(err)
-		}
+		u = s.object()
 		if _, err := q.reconcileSet(s.t.Context(), "set/x", podsets.KindOf(u.GroupVersionKind()), u.DeepCopy()); err != nil {
 			s.t.Fatal(err)
 		}
+	}
+	return u
+}
+
+// object returns the object as it is.
+func (s *shelf) object() *unstructured.Unstructured {
+	s.t.Helper()
+	data, err := json.Marshal(s.job)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(data); err != nil {
+		s.t.Fatal(err)
 	}
 	return u
 }
