@@ -16,8 +16,8 @@ func TestABriefIsPrinted(t *testing.T) {
 		if err != nil || stderr != "" {
 			t.Errorf("brief %v: %v, %q", args, err, stderr)
 		}
-		for _, want := range []string{"need a person.", "Needs a person: ", "Decided: The coordinator said", "Changed: ", "Saved: "} {
-			if !strings.Contains(strings.ReplaceAll(out, "needs a person.", "need a person."), want) {
+		for _, want := range []string{"Needs a person: ", "Decided: The coordinator said", "Changed: ", "Saved: "} {
+			if !strings.Contains(out, want) {
 				t.Errorf("brief %v lacks %q:\n%s", args, want, out)
 			}
 		}

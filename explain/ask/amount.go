@@ -37,6 +37,7 @@ var amountUnits = []amountUnit{
 	{"%", "share", 10, "percent|per cent|pct"},
 	{"GPUs", "gpus", 1_000, "gpu|cards|card|accelerators|accelerator"},
 	{"jobs", "jobs", 1, "job"},
+	{"times", "times", 1, "time"},
 }
 
 // unitsByName are the units by each word for them, in small letters.

@@ -15,7 +15,7 @@ func (r *reading) buildQuery(f rule) Query {
 		mine[c] = r.concepts.hasConcept(c)
 	}
 	q.Metric = r.metricOf(mine)
-	for _, by := range []string{"site", "tenant", "hour"} {
+	for _, by := range []string{"site", "tenant", "hour", "model"} {
 		if mine["by"+by] && r.query.By == "" {
 			q.By = by
 		}
@@ -94,7 +94,13 @@ func (r *reading) asksPayment() bool {
 	return costs == 1 && (toSites || slices.Contains(payVerbs, r.verb) || slices.Contains(earnVerbs, r.next))
 }
 
+// saysPast reports whether a question is about what was, and not about what a forecast says.
+func (r *reading) saysPast() bool {
+	return slices.ContainsFunc(r.tokens, func(t token) bool { return slices.Contains(pastVerbs, t.low) }) && r.concepts.countConcepts(strings.Fields("future forecast next")) == 0
+}
+
 var (
+	pastVerbs = strings.Fields("was were did had been")
 	payVerbs  = strings.Fields("pay pays paid owe owes owed")
 	earnVerbs = strings.Fields("make makes made")
 )
@@ -127,14 +133,22 @@ func (q Query) normalizeFields(mine map[string]bool, r *reading) Query {
 				q.By = "tenant"
 			}
 		}
+	case "utilization":
+		if q.By == "" && (mine["when"] || mine["hourword"]) {
+			q.By = "hour"
+		}
 	case "best-hour", "best-price", "forecast":
+		if hours := map[string]string{"best-hour": "intensity-hours", "best-price": "price-hours"}[q.Ask]; hours != "" && q.At == 0 && r.saysPast() {
+			q.Ask, q.Long, q.Within = hours, 0, 0
+			break
+		}
 		if q.To == 0 {
 			q.Within = cmp.Or(q.Within, q.Long)
 		}
 		q.Long = 0
 	}
 	q = q.WithDefaults()
-	if english.questions[q.Ask].text != "" && q.By == "hour" && !slices.Contains(valuesOf("by", q.Ask), "hour") {
+	if english.questions[q.Ask].text != "" && (q.By == "hour" || q.By == "model") && !slices.Contains(valuesOf("by", q.Ask), "hour") {
 		q.By = ""
 	}
 	if q.Decision != 0 {

@@ -14,12 +14,12 @@ import (
 // fieldValues are what a field of words may hold, by the name of the field and then by the
 // question; "" is the line for questions that have none of their own.
 var fieldValues = map[string]map[string][]string{
-	"metric":  {"": {"carbon", "energy", "cost"}, "bill": {"carbon", "energy", "cost", "paid"}, "measure": measureMetrics, "top": {"carbon", "energy", "cost", "wait", "run"}, "policies": {"carbon", "energy", "cost", "wait", "late"}},
-	"by":      {"": {"site", "tenant", "hour"}, "measure": measureSplits},
+	"metric":  {"": {"carbon", "energy", "cost"}, "bill": {"carbon", "energy", "cost", "paid"}, "measure": measureMetrics, "top": {"carbon", "energy", "cost", "wait", "run"}, "compare-jobs": {"carbon", "energy", "cost", "paid", "wait", "run", "late", "gpus"}, "policies": {"carbon", "energy", "cost", "wait", "late"}},
+	"by":      {"": {"site", "tenant", "hour"}, "measure": measureSplits, "utilization": {"site", "model", "hour"}, "refusals": {"site"}},
 	"then":    {"": {"site", "tenant", "hour"}, "measure": measureSplits},
 	"pick":    {"": {"most", "least"}, "bill": {"most", "least", "share"}, "measure": {"most", "least", "share"}, "late": {"most", "least", "share"}, "waits": {"median", "p95"}},
 	"per":     {"": {"job", "gpu-hour", "kwh"}},
-	"bounded": {"": {"wait", "run", "gpus", "carbon", "energy", "cost", "paid", "late", "slack"}, "pending": {"wait", "gpus"}},
+	"bounded": {"": {"wait", "run", "gpus", "carbon", "energy", "cost", "paid", "late", "slack", "holds"}, "pending": {"wait", "gpus"}},
 	"bound":   {"": boundNames},
 	"state":   {"": jobStates},
 	"only":    {"": {"idle", "jobs"}},
@@ -119,6 +119,10 @@ func (q Query) WithDefaults() Query {
 		if q.At != 0 {
 			q.State = cmp.Or(q.State, "running") // "jobs that ran at 13:00"
 		}
+	case "utilization":
+		if q.By == "site" {
+			q.By = "" // it is by site unless another split is asked for
+		}
 	case "measure":
 		return q.withMeasureDefaults()
 	case "best-start":
@@ -188,10 +192,12 @@ func (q Query) checkOperators() error {
 		return fmt.Errorf("ask %s: only %s: idle draw belongs to no tenant and no job", q.Ask, q.Only)
 	case q.Size != "" && (q.Bounded == "" || q.Bounded == "gpus" || !slices.Contains(boundNames, q.sizeBound().Bound) || q.sizeBound().Amount != normalizeAmount(q.sizeBound().Amount) || kindOfAmount(q.sizeBound().Amount) != "gpus"):
 		return fmt.Errorf("ask %s: size: say a bound of GPUs beside another bound: exactly 8 GPUs", q.Ask)
+	case q.Ask == "utilization" && q.By != "" && q.Bound+q.Against != "":
+		return fmt.Errorf("ask utilization: by %s: without bound and comparison", q.By)
 	case q.Then != "" && (q.By == "" || q.By == q.Then):
 		return fmt.Errorf("ask %s: then: give another split in by first", q.Ask)
-	case q.Against != "" && ((q.Site == "") == (q.Tenant == "") || q.Against == q.Site || q.Against == q.Tenant):
-		return fmt.Errorf("ask %s: against: name one site or one tenant, and here another", q.Ask)
+	case q.Against != "" && (countSet(q.Site, q.Tenant, string(q.Job)) != 1 || slices.Contains([]string{q.Site, q.Tenant, string(q.Job)}, q.Against)):
+		return fmt.Errorf("ask %s: against: name one site, tenant or job, and here another", q.Ask)
 	case q.Against != "" && (q.By != "" || q.Pick == "share" || q.Bound != "" && q.Bounded == ""):
 		return fmt.Errorf("ask %s: against: two are compared without split, share and bound", q.Ask)
 	case q.Pick == "share" && q.Per != "" || q.Pick != "" && q.Then != "":
@@ -204,10 +210,20 @@ func (q Query) checkOperators() error {
 		return fmt.Errorf("ask %s: except: it is about one alone", q.Ask)
 	case q.Ask == "pending" && (q.To != 0 || q.Pick != "" && q.By == ""):
 		return fmt.Errorf("ask pending: give an instant, and a split where one is picked")
-	case q.State != "" && q.To != 0 && slices.Contains([]string{"pending", "planned", "running"}, q.State):
+	case q.State != "" && q.To != 0 && !q.CountsAtOnce() && slices.Contains([]string{"pending", "planned", "running"}, q.State):
 		return fmt.Errorf("ask %s: state %s: give an instant", q.Ask, q.State)
 	}
 	return nil
+}
+
+// countSet returns how many of some names are given.
+func countSet(names ...string) (n int) {
+	for _, name := range names {
+		if name != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // kindOfAmount returns what an amount measures.
@@ -228,6 +244,8 @@ func (q Query) checkRequired(f question) error {
 		return fmt.Errorf("ask %s: site: name one", q.Ask)
 	case has("{other}") && q.Other == "":
 		return fmt.Errorf("ask %s: other: name the second site", q.Ask)
+	case q.Ask == "compare-jobs" && q.Against == "":
+		return fmt.Errorf("ask %s: against: name the second job", q.Ask)
 	case q.Other != "" && q.Other == q.Site:
 		return fmt.Errorf("ask %s: other: it is the same site as site", q.Ask)
 	case has("{long}") && q.Long == 0:

@@ -3,6 +3,7 @@ package ask
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -10,16 +11,6 @@ import (
 // A question about many jobs that no rule reads is composed of what its words say: a measure, a
 // statistic, conditions, an event, a split. Word order does not matter. A word that says nothing
 // known, or two that contradict each other, give the question back.
-
-// What a measure may hold: its fields in words are these, each in one field alone.
-var (
-	measureMetrics    = strings.Fields("carbon energy cost paid wait run slack gpus gpu-hours arrival start end")
-	timeMetrics       = strings.Fields("arrival start end")
-	measureStatistics = strings.Fields("mean median p95 total summary")
-	measureEvents     = strings.Fields("arrived started ended ran")
-	jobConditions     = strings.Fields("late on-time urgent standard at-home away capped unfinished cpu-only at-once waited")
-	measureSplits     = strings.Fields("site tenant hour model urgency home gpus")
-)
 
 // sayings are what a word of a concept says of many jobs, as key and value. A noun says that
 // something is split only if it is no name's.
@@ -32,6 +23,7 @@ var sayings = map[string]string{
 	"late": "where late", "home": "where at-home", "away": "where away", "urgent": "where urgent", "standard": "where standard", "capped": "where capped", "unfinished": "where unfinished",
 	"missed": "missed", "deadline": "deadline", "nearly": "nearly", "summary": "summary", "SITE": "SITE", "TENANT": "TENANT", "NUM": "NUM", "WIN": "WIN", "AT": "AT", "now": "now",
 	"owner": "group tenant", "elsewhere": "where away", "cpuonly": "where cpu-only", "atonce": "where at-once", "bygone": "bygone", "dirtiest": "metric carbon", "cheapest": "metric cost", "greenest": "metric carbon", "first": "edge least", "last": "edge most", "busiest": "busiest", "how": "how", "power": "metric energy", "ontime": "where on-time",
+	"about": "summary", "defer": "where held", "heldjobs": "where held", "neverheld": "where never-held", "lateby": "lateby", "awards": "event awards", "holds": "event holds", "decisions": "event decisions",
 }
 
 // weightyWords are words that the rules may ignore and that change which jobs are meant.
@@ -69,28 +61,6 @@ func (l *Parser) composeQuery(r *reading, before Query) (Query, bool) {
 	return q.asOlder(), q.Check() == nil
 }
 
-// asOlder returns a measure that an older question asks, too, as that one: one question has one query.
-func (q Query) asOlder() Query {
-	x, bare := q, len(q.Where) == 0 && q.State+q.Model == ""
-	x.Where, x.Event, x.Statistic, x.Metric = nil, "", "", ""
-	switch {
-	case q.Metric == "" && q.Statistic == "" && slices.Equal(q.Where, []string{"late"}) && (q.Event == "" || q.Event == "ended"):
-		x.Ask = "late"
-	case q.Metric == "" && q.Statistic == "" && len(q.Where) == 0 && (q.Event == "" || q.Event == "arrived" && q.To != 0 || q.Event == "ran" && q.To == 0):
-		x.Ask = "jobs"
-	case bare && q.Metric == "wait" && q.Statistic != "" && (q.Event == "" || q.Event == "started"):
-		x.Ask, x.Pick = "waits", strings.TrimPrefix(q.Statistic, "mean")
-	case bare && q.Pick == "most" && q.By == "" && (q.Event == "" || q.Event == "ended"):
-		x.Ask, x.Metric, x.Pick = "top", q.Metric, ""
-	default:
-		return q
-	}
-	if again, same := x.AsMeasure(); x.Check() != nil || !same || q.Pick != again.Pick {
-		return q
-	}
-	return x
-}
-
 // collect goes through the words.
 func (c *composer) collect() bool {
 	c.q.Ask = "measure"
@@ -98,7 +68,7 @@ func (c *composer) collect() bool {
 		if i > 0 && timeUnit(t.low) > 0 && slices.Contains([]string{"first", "last"}, c.tokens[i-1].low) {
 			return false // "in the first hour"
 		}
-		if slices.Contains(weightyWords, t.low) && !t.quoted && len(t.names) == 0 && !(t.low == "left" && c.concepts.hasConcept("away")) {
+		if slices.Contains(weightyWords, t.low) && !t.quoted && len(t.names) == 0 && !(t.low == "left" && c.concepts.hasConcept("away")) && !(t.low == "won" && c.concepts.hasConcept("sites") && c.concepts.hasConcept("most")) {
 			return false
 		}
 	}
@@ -106,8 +76,14 @@ func (c *composer) collect() bool {
 		known := slices.ContainsFunc(word, func(concept string) bool {
 			return concept == "_" || concept == "which" || concept == "how" || concept == "list"
 		})
+		if slices.Contains(word, "now") && slices.Contains(word, "last") { // "the latest award"
+			word = []string{"last"}
+		}
 		for _, concept := range word {
 			key, value, _ := strings.Cut(sayings[concept], " ")
+			if concept == "place" && slices.Contains(word, "end") { // "ended" is no "ended up at"
+				continue
+			}
 			if concept == "emit" && containsAnyWord(c.words(), originWords) { // "who do they belong to", "where do they come from"
 				if known = slices.Contains(word, "owner"); !known {
 					return false
@@ -146,8 +122,72 @@ var (
 	sizeWords    = strings.Fields("biggest largest smallest")
 )
 
+// metricsOfVerbs returns the metrics of what jobs did, such as "used"; false if that is not known.
+func (c *composer) metricsOfVerbs(metrics []string) ([]string, bool) {
+	q := &c.q
+	if c.says("verb") && slices.Contains(c.said["verb"], "run") && (c.says("long") || c.says("statistic") || c.says("lasting")) && len(metrics) == 0 {
+		metrics = []string{"run"}
+	} else if used := slices.Equal(c.said["verb"], []string{"used"}); c.says("verb") && !used && !c.says("event") && q.Event == "" {
+		c.said["event"] = []string{"ran"}
+	} else if used && len(metrics) == 0 && q.Model != "" && c.says("jobs") && !c.says("rank") && !c.says("statistic") && q.By == "" {
+		metrics = nil // "which jobs used A100s"
+	} else if used && c.says("gpus") && c.says("rank") && q.Model == "" && !c.says("jobs") && len(metrics) == 0 {
+		metrics = []string{"gpu-hours"} // "who used the most GPUs"
+	} else if used && q.By == "model" && len(metrics) == 0 && (c.says("rank") || q.Pick != "") {
+		metrics = []string{"gpu-hours"} // "which model is used most"
+	} else if used && containsAnyWord(c.words(), needWords) && !c.says("gpus") && q.Size == "" && q.Bounded != "gpus" && len(metrics) == 0 {
+		return nil, false // needed what
+	} else if used && len(metrics) == 0 && !c.says("summary") && !c.says("many") && q.Bounded != "gpus" && q.Size == "" && (!c.says("gpus") || q.Model != "" || q.By == "model") {
+		metrics = []string{"energy"}
+	}
+	return metrics, true
+}
+
+// metricsOfEdges returns the metrics of what was first, last or latest; false if that is not known.
+func (c *composer) metricsOfEdges(metrics []string) ([]string, bool) {
+	q := &c.q
+	if c.says("edge") && c.endsWithLatest() && !c.says("event") {
+		c.said["lateby"] = []string{""}
+	}
+	if c.says("lateby") && c.says("jobs") && len(metrics) == 0 { // "which job was latest, and by how much"
+		metrics, c.said["where"], c.said["edge"], c.said["rank"] = []string{"lateness"}, nil, nil, []string{"most"}
+	}
+	if event := cmp.Or(strings.Join(c.said["event"], ""), q.Event); slices.Contains(decisionEvents, event) {
+		if c.said["verb"] = nil; c.says("edge") { // "the last five awards"
+			c.said["rank"], c.said["edge"] = c.said["edge"], nil
+		}
+	}
+	if c.says("edge") { // "which job ended last"
+		metric := map[string]string{"arrived": "arrival", "started": "start", "ended": "end", "": "arrival"}[strings.Join(c.said["event"], "")]
+		if metric == "arrival" && q.State == "done" && !c.says("event") { // "the last job that finished"
+			metric, q.State = "end", ""
+		}
+		if metric == "" || len(metrics) > 0 || c.says("rank") || c.says("verb") || !c.says("jobs") && !c.says("event") {
+			return nil, false
+		}
+		metrics, c.said["rank"], c.said["event"] = []string{metric}, c.said["edge"], nil
+		c.said["group"] = slices.DeleteFunc(c.said["group"], func(g string) bool { return g == "hour" }) // "when did the last job end"
+	}
+	return metrics, true
+}
+
+// endsWithLatest reports whether "latest" says how a job was, and not which one is meant: "which job was latest".
+func (c *composer) endsWithLatest() bool {
+	i := slices.IndexFunc(c.tokens, func(t token) bool { return t.low == "latest" })
+	return i >= 0 && (i == len(c.tokens)-1 || slices.Contains([]string{"and", "by"}, c.tokens[i+1].low))
+}
+
+// userWords are of who uses GPUs.
+var userWords = strings.Fields("user users consumer consumers")
+
+// energyWords say that what was consumed is energy.
+var energyWords = strings.Fields("energy electricity kwh mwh power")
+
 // queueWords are of jobs that wait at a time.
 var queueWords = strings.Fields("queue backlog line")
+
+// statesWithoutRun are those of jobs that do not run in them.
+var statesWithoutRun = strings.Fields("pending planned refused")
 
 // needWords say what jobs ask for, and not what they used.
 var needWords = strings.Fields("need needs needed require requires required")
@@ -167,6 +207,9 @@ func (c *composer) sole(key string) (string, bool) {
 func (c *composer) setMeasure() bool {
 	q := &c.q
 	one, metrics := true, c.said["metric"]
+	if slices.Contains(metrics, "gpu-hours") && !containsAnyWord(c.words(), energyWords) { // "who consumed the most GPU hours"
+		metrics = []string{"gpu-hours"}
+	}
 	set := func(field *string, key string) {
 		value, sole := c.sole(key)
 		*field, one = cmp.Or(value, *field), one && sole
@@ -177,28 +220,13 @@ func (c *composer) setMeasure() bool {
 	if c.says("verb") && slices.Equal(c.said["group"], []string{"site"}) && containsAnyWord(c.words(), placeAdverbs) && len(metrics) == 0 {
 		c.said["statistic"] = nil // "where do they usually run"
 	}
-	if c.says("verb") && slices.Contains(c.said["verb"], "run") && (c.says("long") || c.says("statistic") || c.says("lasting")) && len(metrics) == 0 {
-		metrics = []string{"run"}
-	} else if used := slices.Equal(c.said["verb"], []string{"used"}); c.says("verb") && !used && !c.says("event") && q.Event == "" {
-		c.said["event"] = []string{"ran"}
-	} else if used && len(metrics) == 0 && q.Model != "" && c.says("jobs") && !c.says("rank") && !c.says("statistic") && q.By == "" {
-		metrics = nil // "which jobs used A100s"
-	} else if used && q.By == "model" && len(metrics) == 0 && (c.says("rank") || q.Pick != "") {
-		metrics = []string{"gpu-hours"} // "which model is used most"
-	} else if used && containsAnyWord(c.words(), needWords) && !c.says("gpus") && q.Size == "" && q.Bounded != "gpus" && len(metrics) == 0 {
-		return false // needed what
-	} else if used && len(metrics) == 0 && !c.says("summary") && !c.says("many") && q.Bounded != "gpus" && q.Size == "" && (!c.says("gpus") || q.Model != "" || q.By == "model") {
-		metrics = []string{"energy"}
+	metrics, ok := c.metricsOfVerbs(metrics)
+	if ok {
+		metrics, ok = c.metricsOfEdges(metrics)
 	}
-	if c.says("edge") { // "which job ended last"
-		metric := map[string]string{"arrived": "arrival", "started": "start", "ended": "end", "": "arrival"}[strings.Join(c.said["event"], "")]
-		if metric == "" || len(metrics) > 0 || c.says("rank") || c.says("verb") || !c.says("event") && slices.Contains(c.said["edge"], "most") || !c.says("jobs") && !c.says("event") {
-			return false
-		}
-		metrics, c.said["rank"], c.said["event"] = []string{metric}, c.said["edge"], nil
-		c.said["group"] = slices.DeleteFunc(c.said["group"], func(g string) bool { return g == "hour" }) // "when did the last job end"
+	if ok {
+		metrics, ok = c.impliedMetrics(metrics)
 	}
-	metrics, ok := c.impliedMetrics(metrics)
 	if !ok {
 		return false
 	}
@@ -234,7 +262,9 @@ func (c *composer) setMeasure() bool {
 		}
 	}
 	set(&q.Statistic, "statistic")
-	set(&q.Event, "event")
+	if set(&q.Event, "event"); q.Event == "ran" && slices.Contains(statesWithoutRun, q.State) {
+		q.Event = "" // "who got refused the most"
+	}
 	q.Where = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(q.Where), c.said["where"]...))))
 	if c.says("size") {
 		one = one && len(c.numbers) > 0 && q.setJobBound("gpus", "exactly", fmt.Sprintf("%d GPUs", slices.Max(append(c.numbers, 0))))
@@ -254,13 +284,23 @@ func (c *composer) setMeasure() bool {
 	if c.says("gpus") && q.Metric == "" && !c.says("size") && q.Model == "" && q.Bounded != "gpus" {
 		return false // how many GPUs: had, wanted or free
 	}
-	if others := c.says("metric") || c.says("event") || c.says("rank") || c.says("where") || c.says("long"); !others && (c.says("summary") || c.says("how") && len(c.said) == 2) {
+	if others := c.says("metric") || c.says("event") || c.says("rank") || c.says("where") || c.says("long"); !others && (c.says("summary") || c.says("how") && c.isBare()) {
 		q.Statistic = "summary" // "how is team-h"
 		return one && (q.Site != "" || q.Tenant != "")
 	} else if c.says("summary") || q.Metric == "wait" && q.Statistic == "" && !c.says("long") && !c.says("rank") && !c.says("group") && !c.says("who") && q.By == "" && q.Against == "" {
 		return false // "which jobs waited"
 	}
 	return one
+}
+
+// isBare reports whether the words name nothing but a site or a tenant and a time: "how was the evening at oslo".
+func (c *composer) isBare() bool {
+	for _, key := range slices.Sorted(maps.Keys(c.said)) {
+		if len(c.said[key]) > 0 && !slices.Contains([]string{"how", "SITE", "TENANT", "WIN"}, key) {
+			return false
+		}
+	}
+	return c.says("SITE") != c.says("TENANT")
 }
 
 // impliedMetrics returns the metrics of words that name none, such as "the longest job"; false if what
@@ -275,6 +315,11 @@ func (c *composer) impliedMetrics(metrics []string) ([]string, bool) {
 	}
 	if q.Per == "job" && len(metrics) > 0 && (!c.says("statistic") || slices.Equal(c.said["statistic"], []string{"mean"})) {
 		q.Per, c.said["statistic"] = "", []string{"mean"}
+	}
+	if ranked := c.says("rank") && len(metrics) == 0; ranked && c.says("jobs") && !c.says("group") && !c.says("who") && q.By == "" && slices.Equal(c.said["where"], []string{"late"}) {
+		metrics, c.said["where"] = []string{"lateness"}, nil // "the three worst late jobs"
+	} else if ranked && c.says("who") && !c.says("jobs") && containsAnyWord(c.words(), userWords) {
+		metrics = []string{"gpu-hours"} // "who is the biggest user"
 	}
 	if c.says("rank") && len(metrics) == 0 && c.says("jobs") && !c.says("size") && !c.says("lasting") && (c.says("gpus") || containsAnyWord(c.words(), sizeWords) && !c.says("group")) {
 		metrics = []string{"gpus"} // "the biggest job", "which needed the most GPUs"
@@ -306,7 +351,12 @@ func (c *composer) setGroup() bool {
 	case !one || len(groups) > 1:
 		return false
 	case len(groups) == 1 && groups[0] == "hour" && containsAnyWord(c.words(), queueWords):
-		return false // "when was the queue longest": how many wait, and not how long
+		if rank == "" || q.Metric != "wait" || c.says("statistic") || q.By+q.State != "" {
+			return false
+		}
+		q.State, q.By, q.Metric, q.Statistic = "pending", "hour", "", "" // "when was the queue longest": how many wait, and not how long
+		delete(c.said, "long")
+		delete(c.said, "lasting")
 	case len(groups) == 1 && (q.By == "" || c.before):
 		if groups[0] == "hour" && rank == "" || groups[0] != "hour" && rank == "" && (q.Metric == "" && !c.says("jobs") || q.Pick == "share") {
 			return false
@@ -322,7 +372,7 @@ func (c *composer) setGroup() bool {
 		return false // "cost of the longest job"
 	}
 	if q.By == "" && (q.Pick == "most" || q.Pick == "least") {
-		if q.Statistic = ""; q.Metric == "" || c.says("statistic") || q.Metric == "gpus" && !c.says("jobs") {
+		if q.Statistic = ""; q.Metric == "" && !q.IsOfDecisions() || c.says("statistic") || q.Metric == "gpus" && !c.says("jobs") {
 			return false // the most of what
 		}
 		q.Number = 5
@@ -352,7 +402,7 @@ func (c *composer) setTime(l *Parser) bool {
 	case q.At == 0:
 	case q.Event == "ran" && q.State == "":
 		q.State, q.Event = "running", ""
-	case q.State == "" && !slices.Contains(q.Where, "unfinished") || q.Event != "":
+	case q.By == "hour" || q.State == "" && !slices.Contains(q.Where, "unfinished") || q.Event != "":
 		return false
 	}
 	return ok
@@ -363,124 +413,4 @@ func (c *composer) isAboutJobs() bool {
 	q := &c.q
 	return c.says("jobs") || c.says("event") || q.Statistic == "summary" || q.Bounded != "" || q.State != "" || len(q.Where) > 0 || slices.Contains([]string{"wait", "run", "slack", "gpu-hours"}, q.Metric) ||
 		q.Model != "" && (c.says("many") || c.says("verb") || q.Metric != "") || q.By != "" && (q.By != "site" && q.By != "hour" || q.Number != 0) && q.Metric != ""
-}
-
-// measureWords words what a query about jobs measures: the values of its fields, of which each has one.
-func (q Query) measureWords() string {
-	words := slices.Concat([]string{q.Pick, q.Statistic, q.Metric, q.Event}, q.Where)
-	for _, by := range []string{q.By, q.Then} {
-		words = append(words, wordsIf(by != "", "by-", by))
-	}
-	words = append(words, wordsIf(q.Number != 0, fmt.Sprint(q.Number)), wordsIf(q.Per != "", "per-", q.Per))
-	return `"` + strings.Join(strings.Fields(strings.Join(words, " ")), " ") + `"`
-}
-
-// readMeasure sets the fields that the words of a measure name; false if one names none.
-func (q *Query) readMeasure(words string) bool {
-	for _, w := range strings.Fields(words) {
-		by, split := strings.CutPrefix(w, "by-")
-		n, number := parseNumber(w)
-		switch {
-		case split && q.By == "":
-			q.By = by
-		case split:
-			q.Then = by
-		case strings.HasPrefix(w, "per-"):
-			q.Per = w[4:]
-		case slices.Contains(measureMetrics, w):
-			q.Metric = w
-		case slices.Contains(measureStatistics, w):
-			q.Statistic = w
-		case slices.Contains(measureEvents, w):
-			q.Event = w
-		case slices.Contains(jobConditions, w):
-			q.Where = append(q.Where, w)
-		case slices.Contains([]string{"most", "least", "share"}, w):
-			q.Pick = w
-		case number:
-			q.Number = n
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// withMeasureDefaults fills in what a question about jobs leaves out: of what its time is, and how values
-// are taken together.
-func (q Query) withMeasureDefaults() Query {
-	slices.Sort(q.Where)
-	if q.Statistic == "" && q.Metric != "" && (q.By != "" || q.Pick == "" || q.Pick == "share") {
-		q.Statistic = "mean"
-		if slices.Contains([]string{"carbon", "energy", "cost", "paid", "gpu-hours", "gpus"}, q.Metric) {
-			q.Statistic = "total"
-		}
-	}
-	if q.To != 0 && q.Event == "" && q.State == "" {
-		q.Event = "ended"
-		if q.Metric == "" && !slices.Contains(q.Where, "late") || q.Metric == "arrival" {
-			q.Event = "arrived"
-		} else if q.Metric == "wait" || q.Metric == "start" {
-			q.Event = "started"
-		}
-	}
-	return q
-}
-
-// checkMeasure returns which fields of a query about jobs do not go together.
-func (q Query) checkMeasure() error {
-	ranks := q.Pick == "most" || q.Pick == "least"
-	additive := slices.Contains([]string{"", "carbon", "energy", "cost", "paid", "gpu-hours", "gpus"}, q.Metric)
-	switch {
-	case !slices.IsSorted(q.Where) || slices.ContainsFunc(q.Where, func(w string) bool { return !slices.Contains(jobConditions, w) }):
-		return fmt.Errorf("ask measure: where: want some of %s, in order", strings.Join(jobConditions, ", "))
-	case len(slices.Compact(slices.Clone(q.Where))) < len(q.Where):
-		return fmt.Errorf("ask measure: where: name each once")
-	case slices.Contains(timeMetrics, q.Metric) && (!ranks || q.By != ""):
-		return fmt.Errorf("ask measure: metric %s: of jobs that are ranked", q.Metric)
-	case q.Statistic == "summary" && (q.Metric+q.Pick+q.By != "" || q.At != 0):
-		return fmt.Errorf("ask measure: statistic summary: without metric, split, pick and instant")
-	case q.Statistic != "" && q.Statistic != "summary" && q.Metric == "" || q.Metric != "" && q.Statistic == "" && !(ranks && q.By == ""):
-		return fmt.Errorf("ask measure: statistic: of a metric, unless jobs are ranked by it")
-	case ranks && q.By == "" && (q.Metric == "" || q.Statistic != "" || q.Number == 0):
-		return fmt.Errorf("ask measure: pick: rank groups of a split, or a number of jobs by a metric")
-	case q.Number != 0 && !ranks:
-		return fmt.Errorf("ask measure: number: of jobs that are ranked")
-	case q.Pick == "share" && (!additive || q.Statistic == "mean"):
-		return fmt.Errorf("ask measure: pick share: of a count or a sum")
-	case q.Per != "":
-		return fmt.Errorf("ask measure: per: ask the bill")
-	case q.Bound != "" && q.Bounded == "":
-		return fmt.Errorf("ask measure: bounded: say which quantity of each job")
-	case q.At != 0 && q.State == "" && !slices.Equal(q.Where, []string{"unfinished"}):
-		return fmt.Errorf("ask measure: at: at an instant jobs are in a state, or unfinished")
-	case q.Event != "" && q.At != 0:
-		return fmt.Errorf("ask measure: event: it is in a window")
-	}
-	return nil
-}
-
-// AsMeasure returns a query about many jobs as the measure that it is; false if it is about something else.
-func (q Query) AsMeasure() (Query, bool) {
-	m := q
-	m.Ask = "measure"
-	switch q.Ask {
-	case "measure":
-		return q, true
-	case "jobs":
-	case "late":
-		m.Where, m.Event = []string{"late"}, "ended"
-	case "waits":
-		m.Metric, m.Statistic, m.Pick = "wait", q.Pick, ""
-	case "top":
-		m.Pick, m.Event = "most", "ended"
-	case "pending":
-		if q.At != 0 {
-			return q, false
-		}
-		m.State = "pending"
-	default:
-		return q, false
-	}
-	return m.WithDefaults(), true
 }

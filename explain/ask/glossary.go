@@ -47,7 +47,10 @@ func readGlossary(page string) map[string]definition {
 func Definition(term string) (name, text, elsewhere string, ok bool) {
 	low := strings.ToLower(strings.Join(strings.Fields(term), " "))
 	american := strings.ReplaceAll(low, "isation", "ization")
-	for _, t := range []string{low, american, strings.TrimSuffix(low, "s"), strings.TrimSuffix(low, "ed"), strings.TrimSuffix(low, "ring") + "r", strings.ReplaceAll(low, "-", " ")} {
+	if low == "held" {
+		low = "hold"
+	}
+	for _, t := range []string{low, american, strings.TrimSuffix(low, "s"), strings.TrimSuffix(low, "ed"), strings.TrimSuffix(low, "red"), strings.TrimSuffix(low, "ring") + "r", strings.ReplaceAll(low, "-", " ")} {
 		if d, ok := definitions[t]; ok {
 			return t, d.text, d.elsewhere, true
 		}

@@ -125,8 +125,10 @@ func (x *nameIndex) nearestNames(text, kind string, most int) (all []string, apa
 	slices.SortStableFunc(near, func(a, b found) int {
 		return cmp.Or(cmp.Compare(a.apart, b.apart), cmp.Compare(a.name, b.name))
 	})
-	for _, f := range near[:min(most, len(near))] {
-		all = append(all, f.name)
+	for _, f := range near {
+		if len(all) < most && !slices.Contains(all, f.name) {
+			all = append(all, f.name)
+		}
 	}
 	if len(near) == 0 {
 		return nil, 1 << 20
@@ -162,9 +164,12 @@ func NewParser(run RunContext) *Parser { return &Parser{run, newNameIndex(run)} 
 
 // namesModel reports whether a question names a GPU model of the run.
 func (l *Parser) namesModel(question string) bool {
-	return slices.ContainsFunc(l.index.splitTokens(question), func(t token) bool {
-		return slices.ContainsFunc(l.Models, func(m string) bool { return strings.TrimSuffix(t.low, "s") == strings.ToLower(m) })
-	})
+	return slices.ContainsFunc(l.index.splitTokens(question), l.isModel)
+}
+
+// isModel reports whether a token names a GPU model of the run.
+func (l *Parser) isModel(t token) bool {
+	return slices.ContainsFunc(l.Models, func(m string) bool { return strings.TrimSuffix(t.low, "s") == strings.ToLower(m) })
 }
 
 // isFilterOnly reports whether a word is the "only" of "only at oslo" or "oslo only". Except in

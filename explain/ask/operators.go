@@ -23,7 +23,7 @@ var (
 )
 
 // boundFillers may stand between the jobs and what is bounded of them: "jobs that have been".
-var boundFillers = strings.Fields("that which who with have has had having is are was were be been being for by of to at it they already still did do does could the a an than ever")
+var boundFillers = strings.Fields("that which who with have has had having get gets got is are was were be been being for by of to at it they already still did do does could the a an than ever")
 
 // exceptNouns and exceptPlaces may stand between "except" and a name. After a name, the latter do so
 // only behind an "and": in "except vision at oslo", oslo is no exception.
@@ -38,7 +38,7 @@ var quantityVerbs = map[string]string{
 	"run": "run", "runs": "run", "ran": "run", "running": "run", "took": "run", "takes": "run", "take": "run", "lasted": "run", "lasts": "run",
 	"late": "late", "lateness": "late", "overdue": "late", "emitted": "carbon", "emits": "carbon", "emit": "carbon", "carbon": "carbon",
 	"used": "energy", "uses": "energy", "using": "energy", "use": "energy", "consumed": "energy", "burned": "energy", "burnt": "energy", "energy": "energy",
-	"cost": "cost", "costs": "cost", "costing": "cost", "paid": "paid", "gpus": "gpus",
+	"cost": "cost", "costs": "cost", "costing": "cost", "paid": "paid", "gpus": "gpus", "held": "holds", "deferred": "holds", "postponed": "holds",
 }
 
 // startVerbs stand before a bound of the wait; sinceArrival may follow it, and ofSlack a bound of slack.
@@ -52,18 +52,20 @@ var (
 var baseVerbs = strings.Fields("waiting queued queue pending late overdue")
 
 // kindOfQuantity is what the unit of a bound of each quantity measures.
-var kindOfQuantity = map[string]string{"wait": "time", "run": "time", "late": "time", "slack": "time", "carbon": "carbon", "energy": "energy", "cost": "cost", "paid": "cost", "gpus": "gpus"}
+var kindOfQuantity = map[string]string{"wait": "time", "run": "time", "late": "time", "slack": "time", "carbon": "carbon", "energy": "energy", "cost": "cost", "paid": "cost", "gpus": "gpus", "holds": "times"}
 
 var (
 	moneyBefore = regexp.MustCompile(`[$€] ?([0-9][0-9.,]*[0-9]|[0-9])`)
 	orMore      = regexp.MustCompile(`(?i)\b([0-9][0-9.]*(?: ?[a-z]+)?|one|two|three|four|five|six|eight|ten) or (more|over|longer)\b`)
 	orLess      = regexp.MustCompile(`(?i)\b([0-9][0-9.]*(?: ?[a-z]+)?) or (less|fewer|under|shorter)\b`)
+	onceOrTwice = regexp.MustCompile(`(?i)\b(at least|at most|more than|less than|exactly) (once|twice)\b`)
 	thousands   = regexp.MustCompile(`([0-9]),([0-9]{3})\b`)
 )
 
 // operatorTokens returns the tokens of a question with amounts of money written out.
 func (x *nameIndex) operatorTokens(question string) []token {
 	return x.splitTokens(replaceOutsideQuotes(question, func(s string) string {
+		s = onceOrTwice.ReplaceAllStringFunc(s, strings.NewReplacer("once", "1 times", "twice", "2 times").Replace)
 		s = orLess.ReplaceAllString(orMore.ReplaceAllString(s, "at least $1"), "at most $1")
 		return moneyBefore.ReplaceAllString(thousands.ReplaceAllString(s, "$1$2"), "$1 dollars ")
 	}))
@@ -108,8 +110,18 @@ func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
 		}
 		taken := false
 		switch kind, value, _ := strings.Cut(name, "-"); {
+		case name == "at-most" && r.query.CountsAtOnce():
+			taken = true // "at the same time at most"
 		case slices.Contains(boundNames, name):
 			taken = x.takeBound(i, n, name)
+		case (name == "share" || name == "part") && x.isOfCapacity(i+n):
+			taken = true
+			x.dropWords("used busy in use occupied spent")
+			r.imply("utilization")
+		case name == "peak" && (r.query.By == "" || r.query.CountsAtOnce()):
+			if taken = x.takePeak(); taken {
+				r.imply("most")
+			}
 		case name == "share" && (r.query.Pick == "" || r.query.Pick == "share"):
 			r.query.Pick, taken = "share", true
 			x.dropWords("went goes go came come comes due")
@@ -127,9 +139,10 @@ func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
 			}
 		case (kind == "most" || kind == "least") && r.query.By == "":
 			r.query.Pick, r.query.By, taken = kind, value, true
-		case kind == "only" && !x.hasWord(gpuNouns):
+		case kind == "only" && !x.hasWord(gpuNouns) && !slices.ContainsFunc(x.tokens, x.l.isModel):
 			r.query.Only, taken = value, true
 		case kind == "state" && i > 0 && slices.Contains(strings.Fields("not longest shortest"), x.low[i-1]) || kind == "state" && i+n < len(x.low) && slices.Contains(strings.Fields("first last"), x.low[i+n]):
+		case value == "refused" && (x.hasWord(groupNouns[:8]) || x.namesA(ofSite)): // by sites, which make no offer
 		case kind == "state" && r.query.State == "" && !x.namesA(ofAJob):
 			r.query.State, taken = value, true
 			x.dropWords("now currently") // a state without a time is that of now
@@ -199,32 +212,6 @@ func (x *operatorReader) joinSplits() {
 			x.low[i+2], x.tokens[i+2].low, x.tokens[i+2].text = "by", "by", "by"
 		}
 	}
-}
-
-// takeModel takes a GPU model of the run.
-func (x *operatorReader) takeModel(i int) bool {
-	k := slices.IndexFunc(x.l.Models, func(m string) bool {
-		low := strings.ToLower(m)
-		return x.tokens[i].low == low || !x.tokens[i].quoted && x.low[i] == low+"s"
-	})
-	if k < 0 || len(x.tokens[i].names) > 0 || x.query.Model != "" && x.query.By != "" {
-		return false
-	}
-	if x.query.Model != "" && x.query.Model != x.l.Models[k] { // two are compared
-		x.query.Model, x.query.By = "", "model"
-		x.gone[i] = true
-		x.dropWords("more less than vs versus or v compared")
-		return true
-	}
-	x.query.Model = x.l.Models[k]
-	if !x.hasWord(jobNouns[:6]) {
-		x.imply("gpus")
-	}
-	x.gone[i] = true
-	if i > 0 && (x.low[i-1] == "model" || x.low[i-1] == "models") {
-		x.gone[i-1] = true
-	}
-	return true
 }
 
 // takeExcept takes the sites and tenants that are left out.
@@ -353,7 +340,7 @@ func (x *operatorReader) takeAgainst() {
 	for i, t := range x.tokens {
 		switch {
 		case len(t.names) == 0 || x.gone[i]:
-		case len(t.names) > 1 || t.names[0].kind != ofSite && t.names[0].kind != ofTenant || len(at) > 0 && (len(at) > 1 || x.tokens[at[0]].names[0].kind != t.names[0].kind || t.names[0].name == x.tokens[at[0]].names[0].name):
+		case len(t.names) > 1 || t.names[0].kind == ofPolicy || len(at) > 0 && (len(at) > 1 || x.tokens[at[0]].names[0].kind != t.names[0].kind || t.names[0].name == x.tokens[at[0]].names[0].name):
 			return
 		default:
 			at = append(at, i)
@@ -367,7 +354,7 @@ func (x *operatorReader) takeAgainst() {
 		name, n := operatorAt(x.low[i:])
 		if name == "against" || (name == "more" || name == "less") && i+n == at[1] { // "longer than"
 			joined = true
-			if than := english.operators[x.low[i]]; strings.HasPrefix(than, "than-") { // "greener than"
+			if than := english.operators[strings.TrimSuffix(strings.Join(x.low[i:i+n], " "), " than")]; strings.HasPrefix(than, "than-") { // "greener than"
 				x.implyThan(than, x.tokens[at[0]].names[0].kind)
 			}
 			if x.take(i, i+n); strings.HasPrefix(x.low[i], "longer") || strings.HasPrefix(x.low[i], "shorter") {
@@ -388,6 +375,9 @@ func (x *operatorReader) takeAgainst() {
 			x.take(i, i+n)
 		}
 	}
+	if x.tokens[at[0]].names[0].kind == ofAJob {
+		x.imply("compare")
+	}
 	x.query.Against = x.tokens[at[1]].names[0].name
 	x.take(at[1], at[1]+1)
 	if nouns[x.low[at[1]-1]] != "" {
@@ -395,9 +385,9 @@ func (x *operatorReader) takeAgainst() {
 	}
 }
 
-// implyThan adds what "greener" and "cheaper" are of: of a site its grid, of a tenant its jobs.
+// implyThan adds what "greener" and "cheaper" are of: of a site its grid, of a tenant and a job what they used.
 func (x *operatorReader) implyThan(name, kind string) {
-	if kind == ofTenant {
+	if kind != ofSite {
 		name = map[string]string{"than-intensity": "than-carbon", "than-price": "than-cost"}[name]
 	}
 	x.imply(name[5:])
@@ -407,7 +397,7 @@ func (x *operatorReader) implyThan(name, kind string) {
 // two splits whatever its rules know of them.
 func (r *reading) takeSplits() {
 	r.concepts = slices.DeleteFunc(r.concepts, func(word []string) bool {
-		if r.query.By != "" && r.query.Pick == "" && len(word) == 1 && (word[0] == "most" || word[0] == "least") {
+		if r.query.By != "" && (r.query.Pick == "" || slices.Contains(word, r.query.Pick)) && len(word) == 1 && (word[0] == "most" || word[0] == "least") {
 			r.query.Pick = word[0]
 			return true
 		}

@@ -32,7 +32,7 @@ type Query struct {
 
 	ExceptSites   []string `json:"except_sites,omitempty" ask:"subject operator except"` // left out; sorted
 	ExceptTenants []string `json:"except_tenants,omitempty" ask:"subject operator except"`
-	Against       string   `json:"against,omitempty" ask:"subject operator against"` // a site or tenant to compare with the one of Site or Tenant
+	Against       string   `json:"against,omitempty" ask:"subject operator against"` // a site, tenant or job to compare with the one of Site, Tenant or Job
 	Bounded       string   `json:"bounded,omitempty" ask:"subject operator bounded"` // the quantity of each job that Bound is of; "": of what is listed
 	Bound         string   `json:"bound,omitempty" ask:"subject operator bound"`     // "more", "less", "at-least", "at-most"
 	Amount        string   `json:"amount,omitempty" ask:"subject operator bound"`    // than which: "2 h", "10 kWh"; see [ParseAmount]
@@ -40,7 +40,7 @@ type Query struct {
 	State         string   `json:"state,omitempty" ask:"subject operator state"`     // of jobs: "running", "done", ...
 	Model         string   `json:"model,omitempty" ask:"subject operator model"`     // of GPUs
 	Where         []string `json:"where,omitempty" ask:"subject operator {measure}"` // what each job has to be; sorted
-	Event         string   `json:"event,omitempty" ask:"operator {measure}"`         // of jobs that the time is of: "arrived", "started", "ended", "ran"
+	Event         string   `json:"event,omitempty" ask:"operator {measure}"`         // that the time is of: "arrived", "started", "ended", "ran" of jobs; decisions on them: "awards", "holds", ...
 	Statistic     string   `json:"statistic,omitempty" ask:"operator {measure}"`     // of Metric: "mean", "median", "p95", "total"
 	Home          string   `json:"home,omitempty" ask:"subject operator home"`       // of jobs: the site that they name as theirs
 	Only          string   `json:"only,omitempty" ask:"subject operator only"`       // "idle": of a sum, the idle draw of sites alone
@@ -96,8 +96,11 @@ func normalizeSpaces(s string) string {
 // optionalWords returns an optional part of a question, or "".
 func (q Query) optionalWords(name string) string {
 	other := "tenant "
-	if q.Site != "" {
+	switch {
+	case q.Site != "":
 		other = "site "
+	case q.Job != "":
+		other = "job "
 	}
 	return map[string]string{
 		"site":     wordsIf(q.Site != "", " at site ", QuoteName(q.Site)),

@@ -97,7 +97,7 @@ func (l *Parser) parseWithOrWithout(question string, correct bool) (Query, []Typ
 	}
 	q, typos, back := parse(question, false)
 	model := back == nil && q.Model == "" && q.Job == "" && q.Decision == 0 && l.namesModel(question)
-	mayNarrow := model || q.Ask == "jobs" || q.Ask == "free" // words of a state or a GPU model may have gone unheard
+	mayNarrow := model || slices.Contains([]string{"jobs", "free", "block"}, q.Ask) // words of a state or a GPU model may have gone unheard
 	if back == nil && !mayNarrow || back != nil && tooLong(question) != nil {
 		return q, typos, back
 	}
@@ -190,7 +190,7 @@ func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) 
 
 // chooseOrCompose returns the one query that the rules read, or else, with operators, what the words compose.
 func (l *Parser) chooseOrCompose(r *reading) (Query, *Clarification) {
-	switch has := slices.ContainsFunc(queryFields, func(x queryField) bool { return x.operator && x.isSet(&r.query) }); {
+	switch has := len(r.implied) > 0 || slices.ContainsFunc(queryFields, func(x queryField) bool { return x.operator && x.isSet(&r.query) }); {
 	case r.concepts.hasConcept("MEASURE"):
 		if !r.operators {
 			return Query{}, unclearText("The words of operators are not read.")

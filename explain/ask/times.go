@@ -265,7 +265,7 @@ func (w *timeWords) readDate(l *Parser, words []string) int {
 		}
 	}
 	end := l.Last.Floor(24 * time.Hour)
-	for t := end; t > end.Add(-7*24*time.Hour) && t >= l.First.Floor(24*time.Hour); t = t.Add(-24 * time.Hour) {
+	for t := end; t > end.Add(-7*24*time.Hour); t = t.Add(-24 * time.Hour) {
 		if isDay(words[0], t.StdTime().Weekday()) {
 			w.days = append(w.days, t)
 			return 1

@@ -251,7 +251,7 @@ func dominantTerm(cheap, dear protocol.CostBreakdown, word string) string {
 	if by == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", mostly for %s (%s %s)", c.name, format.FormatDollars(by), word)
+	return fmt.Sprintf(", mostly for %s (%s %s)", c.InWords, format.FormatDollars(by), word)
 }
 
 // CheapestOtherSite returns the cheapest option that arrived in time from another site than here.

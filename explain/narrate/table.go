@@ -54,7 +54,9 @@ type CostCause struct {
 	Label string // "lateness"
 	Of    func(protocol.CostBreakdown) protocol.Microdollars
 
-	name, head string // in a sentence, and above a column
+	InWords string // in a sentence: "keeping a node awake"
+
+	head string // above a column
 }
 
 // CostCauses returns all terms of a cost, in the order in which tables and charts show them.

@@ -180,6 +180,11 @@ func (r *Result) describeBillOf(l *Dataset, rec history.JobRecord) {
 	switch {
 	case ranIn.Value == 0:
 		r.addSentence("Job %s has not ended, so nothing was measured; it is %s.", id, recordedText(l.stateOf(rec)))
+		if d := rec.CurrentAward(); d != nil {
+			bid := d.Option
+			r.addSentence("By the bid of %s it takes %s, %s CO2e and %s for energy, and ends at %s.", namePart(d.Site), valueOf(job, "energy-bid", bid.Energy, all.ids...),
+				valueOf(job, "carbon-bid", bid.Carbon, all.ids...), valueOf(job, "cost-bid", bid.Money, all.ids...), valueOf(job, "ends-by-bid", bid.Finish, all.ids...))
+		}
 		return
 	case all.pauses == 0:
 		r.addSentence("Job %s took %s, measured with the facility's share. %s was paid %s.", id, newSentence("%s, %s CO2e and %s for energy", all.usageParts(job)...), namePart(rec.Run.Site), paid)

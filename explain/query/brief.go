@@ -29,8 +29,11 @@ func (l *Dataset) answerBrief(q ask.Query) (r Result) {
 	if saved.addSavings(l, q); saved.Cites == nil {
 		saved.Sentences = nil // no job of that time waited
 	}
-	r.addSentence("From %s to %s, %s %s a person.", valueOf("run", "from", q.From), valueOf("run", "to", q.To),
-		countedPart(valueOf("run", "needs-a-person", len(people)), "thing", "things"), pluralForm(len(people), "needs", "need"))
+	need := valueOf("run", "needs-a-person", len(people))
+	if r.addSentence("From %s to %s:", valueOf("run", "from", q.From), valueOf("run", "to", q.To)); len(people) > 0 {
+		r.addSentence("%s %s a person.", countedPart(need, "thing", "things"), pluralForm(len(people), "needs", "need"))
+	}
+	r.addFigures(need)
 	for _, x := range []struct {
 		heading string
 		lines   []Sentence

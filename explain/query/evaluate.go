@@ -39,6 +39,7 @@ var evaluators = map[string]evaluator{
 	"why": (*Dataset).answerWhy, "why-not": (*Dataset).answerWhyNot, "why-not-home": (*Dataset).answerWhyNotHome,
 	"why-not-greenest": whyNotBest("least carbon", func(p history.PricedOption) int64 { return int64(p.Carbon) }),
 	"why-not-cheapest": whyNotBest("least cost", func(p history.PricedOption) int64 { return int64(p.Terms.Total()) }),
+	"compare-jobs":     (*Dataset).answerCompareJobs,
 	// What another offer would have cost, a round with one change, and the run with one.
 	"elsewhere": (*Dataset).answerElsewhere, "elsewhere-at": (*Dataset).answerElsewhereAt, "differ": (*Dataset).answerDifference, "immediate": (*Dataset).answerImmediateStart, "saved": (*Dataset).answerSavings,
 	"reprice": (*Dataset).answerReprice, "breakeven": (*Dataset).answerBreakeven, "without": (*Dataset).answerWithoutSite, "slack": (*Dataset).answerSlack,
@@ -118,13 +119,20 @@ func (l *Dataset) checkNames(q ask.Query) *Answer {
 				decisionLabel(q.Decision), decisionLabel(all[0].Number), decisionLabel(all[len(all)-1].Number))
 		}
 	}
-	if _, ok := l.history.LatestJob(q.Job); q.Job != "" && !ok {
-		return missing("No job %q is in this run.", format.CleanText(string(q.Job)))
+	jobs := []protocol.JobID{q.Job}
+	if q.Job != "" {
+		jobs = append(jobs, protocol.JobID(q.Against))
+	}
+	for _, id := range jobs {
+		if _, ok := l.history.LatestJob(id); id != "" && !ok {
+			return missing("No job %q is in this run.", format.CleanText(string(id)))
+		}
 	}
 	sites, tenants := append([]string{q.Site, q.Other, q.Home}, q.ExceptSites...), append([]string{q.Tenant}, q.ExceptTenants...)
-	if q.Site != "" {
+	switch {
+	case q.Site != "":
 		sites = append(sites, q.Against)
-	} else {
+	case q.Tenant != "":
 		tenants = append(tenants, q.Against)
 	}
 	for _, x := range []struct {

@@ -57,6 +57,20 @@ func (l *Dataset) answerGridHours(q ask.Query) (r Result) {
 			r.addSentence("%s: the mean is %s, the least %s in the hour of %s, the most %s in that of %s.", namePart(name), mean, values[least], hour(least), values[most], hour(most))
 		}
 	}
+	if len(r.Rows) > 1 && q.Bound == "" {
+		of := func(way func(a, b Figure) bool, column int) (at []Part) {
+			at = r.Rows[0]
+			for _, cells := range r.Rows {
+				if way(cells[column].(Figure), at[column].(Figure)) {
+					at = cells
+				}
+			}
+			return []Part{at[column], at[0], at[column+1]}
+		}
+		least := of(func(a, b Figure) bool { return a.Value < b.Value }, 3)
+		most := of(func(a, b Figure) bool { return a.Value > b.Value }, 5)
+		r.addSentence("The least of all: %s at %s in the hour of %s; the most: %s at %s in that of %s.", append(least, most...)...)
+	}
 	if len(r.Rows) == 0 {
 		r.addSentence("No site had said it by then.")
 	}

@@ -234,6 +234,9 @@ func (l *Dataset) answerTimes(q ask.Query) Result {
 		r.addSentence("%s, and no plan for it is in the record.", now)
 	}
 	if !rec.HasEnded() {
+		if d != nil {
+			r.addSentence("By the bid of %s it ends at %s.", namePart(d.Site), jobValue(m, "ends-by-bid", d.Option.Finish))
+		}
 		return r
 	}
 	r.addSentence("It ended %s, after %s.", jobValue(m, "ended", run.Ended), jobValue(m, "ran-for", run.Ended.Sub(run.Started)))

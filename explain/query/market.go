@@ -219,6 +219,12 @@ func (l *Dataset) answerActivity(q ask.Query) (r Result) {
 		r.addSentence("%s × %s.", valueOf("run", reason, reasons[reason]), recordedText(reason))
 	}
 	r.Chart = decisionsOver(q, all)
+	r.listDecisions(all)
+	return r
+}
+
+// listDecisions lists the last of some decisions.
+func (r *Result) listDecisions(all []history.DecisionRef) {
 	r.Head = []string{"decision", "time", "job", "why"}
 	for _, d := range all[max(0, len(all)-mostListed):] {
 		why := decisionInWords(d)
@@ -228,7 +234,6 @@ func (l *Dataset) answerActivity(q ask.Query) (r Result) {
 		r.addRow(decisionCitation(d.Number), valueOf(jobSubject(d.Job), "decided", d.At, decisionLabel(d.Number)), namePart(d.Job), recordedText(why))
 	}
 	r.noteShown(len(all), "The last %s are shown.")
-	return r
 }
 
 // A runCount counts the runs that started in a window, those of them of which only the planned start

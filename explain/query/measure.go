@@ -15,6 +15,10 @@ import (
 // them, and the jobs themselves; or one of each group, which [Dataset.answerTally] lists.
 func (l *Dataset) answerMeasure(q ask.Query) (r Result) {
 	r.assumeMeasure(l, q)
+	if q.IsOfDecisions() {
+		r.listMeasuredDecisions(l, q)
+		return r
+	}
 	jobs := l.measuredJobs(q)
 	value := func(what string, rec history.JobRecord) Figure {
 		f, _ := l.boundedQuantity(ask.Query{Bounded: what}, rec)
@@ -94,6 +98,9 @@ func (l *Dataset) answerMeasure(q ask.Query) (r Result) {
 	return r
 }
 
+// decidedThen says which decisions count in a window.
+const decidedThen = "decisions count that were made in that time; UTC"
+
 // rankWord words which jobs of a ranking come first.
 func rankWord(q ask.Query) string {
 	if slices.Contains([]string{"arrival", "start", "end"}, q.Metric) {
@@ -108,7 +115,8 @@ func (r *Result) assumeMeasure(l *Dataset, q ask.Query) {
 		r.instantOf(l, q)
 	} else {
 		r.assumeWindow(l, q, map[string]string{"arrived": "jobs count that arrived in that time; UTC", "started": "jobs count that started in that time; UTC",
-			"ended": "jobs count that ended in that time; UTC", "ran": "jobs count that ran at some time of it; UTC", "": "jobs count that came to that state in that time; UTC"}[q.Event])
+			"ended": "jobs count that ended in that time; UTC", "ran": "jobs count that ran at some time of it; UTC", "": "jobs count that came to that state in that time; UTC",
+			"awards": decidedThen, "holds": decidedThen, "refusals": decidedThen, "decisions": decidedThen}[q.Event])
 	}
 	if slices.Contains([]string{"carbon", "energy", "cost"}, q.Metric) {
 		r.addAssumption("of jobs alone, without idle draw")
@@ -118,7 +126,7 @@ func (r *Result) assumeMeasure(l *Dataset, q ask.Query) {
 // describeJobs words which jobs are meant.
 func describeJobs(q ask.Query) Part {
 	words := strings.TrimPrefix(strings.Join(append([]string{q.State}, q.Where...), ", "), ", ")
-	words = strings.NewReplacer("at-once", "started within a minute", "waited", "waited more than a minute").Replace(words)
+	words = strings.NewReplacer("at-once", "started within a minute", "waited", "waited more than a minute", "never-held", "never held").Replace(words)
 	if q.Home != "" {
 		words = strings.TrimPrefix(words+", home "+cleanName(q.Home), ", ")
 	}
@@ -128,6 +136,8 @@ func describeJobs(q ask.Query) Part {
 		return newSentence("%s with %s", describeJobs(q), boundText(size))
 	}
 	switch {
+	case q.Bound != "" && q.Bounded == "holds":
+		return newSentence("%s held %s", plainText(wordsBefore(words)), boundText(q))
 	case q.Bound != "" && q.Bounded == "gpus":
 		return newSentence("%s with %s", plainText(wordsBefore(words)), boundText(q))
 	case q.Bound != "":
@@ -192,6 +202,8 @@ func (l *Dataset) meetsCondition(q ask.Query, condition string, r history.JobRec
 	case "at-once", "waited":
 		wait, started := r.WaitTime()
 		return started && (wait <= time.Minute) == (condition == "at-once")
+	case "held", "never-held":
+		return (len(l.holdsOf(r)) > 0) == (condition == "held")
 	case "capped":
 		return r.Run != nil && r.Run.Cap != 0
 	}

@@ -46,6 +46,8 @@ func boundText(q ask.Query) Part {
 		amount = asPercent(f)
 	case "jobs":
 		amount = countedPart(f, "job", "jobs")
+	case "times":
+		amount = countedPart(f, "time", "times")
 	case "gpus":
 		amount = newSentence("%s GPUs", f)
 	}
@@ -54,7 +56,7 @@ func boundText(q ask.Query) Part {
 
 // amountUnits are the units of figures, by what an amount measures.
 var amountUnits = map[string]string{"time": "ms", "carbon": "milligrams", "energy": "millijoules", "cost": "microdollars", "intensity": "milligrams-per-kwh",
-	"price": "microdollars-per-kwh", "power": "millijoules", "share": "thousandths", "gpus": "thousandths", "jobs": "count"}
+	"price": "microdollars-per-kwh", "power": "millijoules", "share": "thousandths", "gpus": "thousandths", "jobs": "count", "times": "count"}
 
 // boundedQuantity returns the quantity of a job that a query bounds; false if the job has none
 // yet, as the wait of one that has not started, unless it is one that waits.
@@ -76,13 +78,15 @@ func (l *Dataset) boundedQuantity(q ask.Query, r history.JobRecord) (Figure, boo
 			}
 		}
 		return valueOf(subject, "run", sum, id), ended
-	case "late":
+	case "late", "lateness":
 		if !ended || !r.EndedLate() {
 			return Figure{}, false
 		}
 		return valueOf(subject, "late-by", r.Run.Ended.Sub(r.Job.Deadline), id), true
 	case "gpus":
 		return valueOf(subject, "gpus", r.Job.TotalGPUMilli(), id), true
+	case "holds":
+		return valueOf(subject, "holds", len(l.holdsOf(r)), id), true
 	case "slack":
 		return Figure{subject, "slack", int64(r.Job.Deadline.Sub(lastEnd(r)) / time.Millisecond), "ms", []string{id}}, ended
 	case "arrival":
@@ -199,6 +203,7 @@ func (l *Dataset) evaluateWithOperators(plain evaluator, q ask.Query) Result {
 		q, _ = q.AsMeasure()
 	}
 	switch {
+	case q.Ask == "compare-jobs":
 	case listedSites[q.Ask] > 0 && (q.Bound != "" || q.Against != ""):
 		base := q
 		if q.Against != "" {
@@ -207,6 +212,8 @@ func (l *Dataset) evaluateWithOperators(plain evaluator, q ask.Query) Result {
 		r := plain(l, base)
 		r.boundSites(q)
 		return r
+	case q.Ask == "measure" && q.CountsAtOnce():
+		return l.answerAtOnce(q)
 	case needsTally(q):
 		return l.answerTally(q)
 	}

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gridbid/gridbid/explain/ask"
@@ -54,7 +55,7 @@ func (l *Dataset) answerQuotas(q ask.Query) (r Result) {
 // answerRefusals says for which jobs sites had no offer when they were last asked, and why.
 func (l *Dataset) answerRefusals(q ask.Query) (r Result) {
 	r.Head = []string{"job", "site", "decision", "why"}
-	n := 0
+	n, bySite := 0, make(map[string]int)
 	for _, x := range l.jobsWhere(func(x history.JobRecord) bool {
 		return includes(ask.Query{Tenant: q.Tenant}, x.Job.Tenant, "") && len(x.FullRounds) > 0
 	}) {
@@ -62,13 +63,38 @@ func (l *Dataset) answerRefusals(q ask.Query) (r Result) {
 		for _, a := range m.round.Answers {
 			if len(a.Options) == 0 && (q.Site == "" || q.Site == a.Site) {
 				n++
+				bySite[a.Site]++
 				r.addListed(namePart(x.Job.ID), namePart(a.Site), decisionCitation(m.decision), m.noOffer(a.Site))
 				r.citeDecision(m.decision)
 			}
 		}
 	}
 	r.addSentence("A site made no offer for a job, when that was last called, %s.", countedPart(valueOf("run", "refusals", n, r.Cites...), "time", "times"))
+	if q.Site == "" && n > 0 {
+		r.rankSites(q, bySite, "jobs without an offer")
+	}
 	return r
+}
+
+// rankSites says how many of something each site has; where the most or the least is asked for, that is the table.
+func (r *Result) rankSites(q ask.Query, counts map[string]int, what string) {
+	sites := sortedKeys(counts)
+	slices.SortStableFunc(sites, func(a, b string) int {
+		if q.Pick == "least" {
+			a, b = b, a
+		}
+		return cmp.Compare(counts[b], counts[a])
+	})
+	var all partList
+	rows := [][]Part(nil)
+	for _, s := range sites {
+		f := valueOf("site/"+s, what, counts[s])
+		all, rows = append(all, newSentence("%s %s", namePart(s), f)), append(rows, []Part{namePart(s), f})
+	}
+	r.addSentence("By site: %s.", all)
+	if q.Pick != "" {
+		r.Head, r.Rows = []string{"site", what}, rows
+	}
 }
 
 // answerStartNow says what each job that waits was offered when it was last called, for its earliest start.

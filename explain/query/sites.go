@@ -215,6 +215,15 @@ func (l *Dataset) answerFreeGPUs(q ask.Query) Result {
 	} else {
 		r.addFigures(figuresIn(parts...)...)
 	}
+	bySite := make(map[string]protocol.Milli)
+	for _, s := range stocks {
+		bySite[s.site] += s.free
+	}
+	if sites := sortedKeys(bySite); len(sites) > 1 {
+		slices.SortStableFunc(sites, func(a, b string) int { return cmp.Compare(bySite[b], bySite[a]) })
+		first, last := sites[0], sites[len(sites)-1]
+		r.addSentence("The most at %s, %s; the least at %s, %s.", namePart(first), valueOf("site/"+first, "free", bySite[first]), namePart(last), valueOf("site/"+last, "free", bySite[last]))
+	}
 	return r
 }
 
@@ -317,10 +326,19 @@ func (l *Dataset) conditionParts(site string, at protocol.Time) (state, since Pa
 // answerLastReport says when sites were last heard.
 func (l *Dataset) answerLastReport(q ask.Query) (r Result) {
 	r.Head = []string{"site", "state", "since", "last message", "before the end"}
+	byState := make(map[string]partList)
 	for s, site := range l.sitesIn(q) {
-		heard := site.LastMessage()
 		state, since := l.conditionParts(s, l.lastTime())
-		r.addRow(namePart(s), state, since, valueOf("site/"+s, "last-heard", heard), valueOf("site/"+s, "silent-for", l.lastTime().Sub(heard)))
+		heard, ago := valueOf("site/"+s, "last-heard", site.LastMessage()), valueOf("site/"+s, "silent-for", l.lastTime().Sub(site.LastMessage()))
+		r.addRow(namePart(s), state, since, heard, ago)
+		if byState[state.renderText()] = append(byState[state.renderText()], namePart(s)); q.Site != "" {
+			r.addSentence("The state of %s is %s since %s; it was last heard %s before the end of the record.", namePart(s), state, since, ago)
+		}
+	}
+	for _, state := range sortedKeys(byState) {
+		if q.Site == "" {
+			r.addSentence("%s: %s.", recordedText(state), byState[state])
+		}
 	}
 	if s := l.history.ReportingSite(q.Site); s != nil && len(s.Inventories) > 0 && s.Inventories[len(s.Inventories)-1].Decommissioned {
 		gone := valueOf("site/"+q.Site, "gone", s.Inventories[len(s.Inventories)-1].At)
@@ -328,95 +346,6 @@ func (l *Dataset) answerLastReport(q ask.Query) (r Result) {
 	}
 	r.addSentence("The record ends at %s UTC.", lastTimeFigure(l))
 	return r
-}
-
-// answerUtilization says which part of its GPUs each site had held, over a window or in
-// the hour of an instant. What was lost later held them too.
-func (l *Dataset) answerUtilization(q ask.Query) (r Result) {
-	from, to := l.firstTime(), l.lastTime()
-	switch {
-	case q.At != 0:
-		from, to = q.At.Floor(time.Hour), q.At.Floor(time.Hour).Add(time.Hour)
-		r.addAssumption("the hour from %s", valueOf("run", "from", from))
-	case q.To != 0:
-		from, to = q.From, q.To
-	default:
-		r.addAssumption("no time was named, so the whole record, %s to %s UTC", firstTimeFigure(l), lastTimeFigure(l))
-	}
-	type line struct {
-		site          string
-		held, present int64 // thousandths of a GPU times milliseconds
-	}
-	var lines []line
-	for s, site := range l.sitesIn(q) {
-		lines = append(lines, line{s, l.gpuTimeHeld(s, from, to), gpuTime(site, from, to)})
-	}
-	share := func(x line) protocol.Milli { return shareOf(x.held, x.present) }
-	slices.SortStableFunc(lines, func(x, y line) int { return cmp.Compare(share(y), share(x)) })
-	r.Head = []string{"site", "GPU-hours held", "GPU-hours there", "utilization"}
-	all := line{}
-	var drawn []Figure
-	for _, x := range lines {
-		part := valueOf("site/"+x.site, "utilization", share(x))
-		r.addRow(namePart(x.site), valueOf("site/"+x.site, "held", gpuMilliseconds(x.held/1000)), valueOf("site/"+x.site, "there", gpuMilliseconds(x.present/1000)), asPercent(part))
-		drawn = append(drawn, part)
-		all.held, all.present = all.held+x.held, all.present+x.present
-	}
-	r.Chart = barChart("sites", "GPU utilization by site", drawn)
-	if all.present == 0 {
-		r.addSentence("No site had said of any GPU by then.")
-		return r
-	}
-	subject := subjectOf(q)
-	r.addSentence("Jobs held %s of the GPU time that there was: %s GPU-hours of %s GPU-hours.", asPercent(valueOf(subject, "utilization", share(all))),
-		valueOf(subject, "held", gpuMilliseconds(all.held/1000)), valueOf(subject, "there", gpuMilliseconds(all.present/1000)))
-	return r
-}
-
-// gpuTimeHeld returns what jobs held of a site's GPUs in a window, in thousandths of a GPU times
-// milliseconds.
-func (l *Dataset) gpuTimeHeld(site string, from, to protocol.Time) (sum int64) {
-	for _, rec := range l.allInstances() {
-		during := func(job protocol.Job, begin, end protocol.Time) {
-			sum += int64(job.TotalGPUMilli()) * max(0, int64(min(end, to)-max(begin, from)))
-		}
-		for _, s := range rec.RunSegments() {
-			switch {
-			case s.Run.Site != site || s.Run.Started == 0:
-			case s.Over:
-				during(s.Job, s.Run.Started, s.Run.Ended)
-			default:
-				during(s.Job, s.Run.Started, to)
-			}
-		}
-		// Runs that were lost to an outage or a preemption held devices until then.
-		for _, lost := range rec.Lost {
-			if lost.Site == site {
-				during(rec.JobIn(&lost), lost.Started, lost.Exited.At)
-			}
-		}
-	}
-	return sum
-}
-
-// gpuTime returns the GPUs that a site had in a window, in the same unit as
-// gpuTimeHeld. Before its first report, a site counts as having the inventory of that report.
-func gpuTime(s *history.SiteRecord, from, to protocol.Time) (sum int64) {
-	for i, p := range s.Inventories {
-		begin, end := p.At, to
-		if i == 0 {
-			begin = from
-		}
-		if i+1 < len(s.Inventories) {
-			end = min(end, s.Inventories[i+1].At)
-		}
-		if overlap := end - max(begin, from); overlap > 0 {
-			for _, pool := range p.Pools {
-				sum += int64(pool.GPUs) * 1000 * int64(overlap)
-			}
-		}
-	}
-	return sum
 }
 
 // answerFragments says how many idle GPUs the usual jobs cannot use.

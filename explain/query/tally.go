@@ -82,7 +82,7 @@ func (t *groupTally) statistic(q ask.Query, subject string) Figure {
 }
 
 // quantityUnits are the units of the figures of a quantity of jobs.
-var quantityUnits = map[string]string{"wait": "ms", "run": "ms", "slack": "ms", "carbon": "milligrams", "energy": "millijoules", "cost": "microdollars", "paid": "microdollars", "gpus": "thousandths", "gpu-hours": "gpu-ms"}
+var quantityUnits = map[string]string{"wait": "ms", "run": "ms", "slack": "ms", "lateness": "ms", "carbon": "milligrams", "energy": "millijoules", "cost": "microdollars", "paid": "microdollars", "gpus": "thousandths", "gpu-hours": "gpu-ms"}
 
 // groupOf returns the group of a query's splits that something belongs to.
 func groupOf(q ask.Query, tenant, site string, at protocol.Time) (key group) {
@@ -113,6 +113,12 @@ func (l *Dataset) tallyGroups(q ask.Query) map[group]*groupTally {
 			of(r.Job.Tenant, l.givenTo(r, at), r.Job.Arrival).jobs++
 		}
 	case "measure":
+		if q.IsOfDecisions() {
+			for _, d := range l.measuredDecisions(q) {
+				of(l.jobOfDecision(d).Job.Tenant, d.Site, d.At).jobs++
+			}
+			break
+		}
 		for _, r := range l.measuredJobs(q) {
 			key := groupOf(q, r.Job.Tenant, l.siteInState(q, r), l.timeOfEvent(q, r))
 			for i, by := range []string{q.By, q.Then} {
@@ -155,6 +161,8 @@ func (t *groupTally) figureFor(q ask.Query, subject string) Figure {
 	case "measure":
 		if q.Metric != "" {
 			return t.statistic(q, subject)
+		} else if q.IsOfDecisions() {
+			return valueOf(subject, q.Event, t.jobs)
 		}
 	}
 	return valueOf(subject, "jobs", t.jobs)
@@ -189,6 +197,9 @@ func tallyNoun(q ask.Query) string {
 		return noun
 	case "pending":
 		return "waiting jobs"
+	}
+	if q.IsOfDecisions() {
+		return q.Event
 	}
 	if q.Metric != "" {
 		return strings.TrimSpace(strings.Join(q.Where, " ")+" "+strings.Replace(q.Statistic, "mean", "average", 1)) + " " + q.Metric

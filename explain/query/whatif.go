@@ -1,6 +1,8 @@
 package query
 
 import (
+	"slices"
+
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/history"
@@ -134,6 +136,15 @@ func (l *Dataset) answerSavings(q ask.Query) (r Result) {
 		return r
 	}
 	r.addSavings(l, q)
+	if i := slices.IndexFunc(l.totals, func(t history.Totals) bool { return t.Policy == "auction" }); i >= 0 && q.Tenant == "" {
+		for _, t := range l.totals {
+			if t.Policy != "auction" {
+				was, now := totalsCells("policy/"+t.Policy, t), totalsCells("policy/auction", l.totals[i])
+				r.addSentence("The whole run emitted %s kg of carbon against %s under %s (%s), took %s kWh against %s, and cost $%s for energy against $%s (%s).", now[totalCarbon], was[totalCarbon], namePart(t.Policy),
+					changePart("carbon", l.totals[i].CarbonKg, t.CarbonKg), now[totalEnergy], was[totalEnergy], now[totalCost], was[totalCost], changePart("cost", l.totals[i].CostUSD, t.CostUSD))
+			}
+		}
+	}
 	return r
 }
 

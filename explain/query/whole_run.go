@@ -40,7 +40,9 @@ func (r *Result) refuseBecause(form string, parts ...Part) {
 var totalsHead = []string{"objective $", "cost $", "carbon kg", "energy kWh", "late", "unplaced", "mean wait"}
 
 const (
+	totalCost     = 1
 	totalCarbon   = 2
+	totalEnergy   = 3
 	totalLate     = 4
 	totalUnplaced = 5
 )
@@ -243,7 +245,7 @@ func (r *Result) describeMetric(q ask.Query, all []history.Totals) {
 		case "late":
 			r.addSentence("Under %s %s late, of %s.", namePart(t.Policy), countedPart(valueOf(subject, "late", t.Late), "job was", "jobs were"), valueOf(subject, "jobs", t.Jobs))
 		case "carbon", "energy", "cost":
-			at := map[string]int{"cost": 1, "carbon": totalCarbon, "energy": 3}[q.Metric]
+			at := map[string]int{"cost": totalCost, "carbon": totalCarbon, "energy": totalEnergy}[q.Metric]
 			r.addSentence("Under %s: %s %s.", namePart(t.Policy), cells[at], plainText(map[string]string{"cost": "dollars for energy", "carbon": "kg CO2e", "energy": "kWh"}[q.Metric]))
 		}
 	}

@@ -128,7 +128,7 @@ func (r *Result) describeComparison(l *Dataset, m jobCase, site string, p histor
 		}
 		term, by := narrate.LargestDifference(x, y)
 		r.addSentence("%s offered %s, which is %s %s than %s at %s; %s is the largest part (%s).",
-			namePart(site), total, withoutSign(more), than, paid, namePart(m.site), plainText(term.Label), siteValue(m, site, "largest-difference", by))
+			namePart(site), total, withoutSign(more), than, paid, namePart(m.site), plainText(term.InWords), siteValue(m, site, "largest-difference", by))
 	}
 	forbidden := r.describeRules(l, m, site, p)
 	r.describeRules(l, m, m.site, won)

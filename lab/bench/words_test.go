@@ -245,7 +245,7 @@ func TestALimitIsNeverLost(t *testing.T) {
 // Questions at night: comparisons, thresholds, exceptions, two splits, definitions, states,
 // follow-ups, in an operator's own words. The first set was developed on, the second is measured.
 func TestQuestionsAtNightAreReadRightOrGivenBack(t *testing.T) {
-	for name, least := range map[string]int{"night-1": 75, "night-2": 75, "night-3": 30} { // the third is still to be met
+	for name, least := range map[string]int{"night-1": 75, "night-2": 75, "night-3": 30, "night-4": 90} { // the third is still to be met
 
 		read, right, wrong := explained(t, name), 0, 0
 		for _, e := range read {
