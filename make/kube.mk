@@ -2,7 +2,7 @@
 # ~/.cache, so that only the first run pays for it.
 KUBETEST ?= .
 
-.PHONY: kube-plane test-kube test-kueue bench-kube test-chart example-federation
+.PHONY: kube-plane test-kube test-kueue bench-kube test-chart example-federation testbed
 
 ## kube-plane: build the Kubernetes control plane for tests (ten minutes, once), and say where it is
 kube-plane:
@@ -27,3 +27,7 @@ test-chart:
 ## example-federation: three clusters and a market over them, from deploy/examples; EXAMPLE_HOLD=10m keeps it up
 example-federation:
 	GRIDBID_PLANE=$$(internal/kubeenv/controlplane/build.sh) $(GO) test -tags kube -count=1 -v -timeout 60m -run ExampleFederation ./lab/clusters
+
+## testbed: the same jobs under Kubernetes' default scheduler and under Gridbid with greensched on one control plane, as a table (ten minutes, most of them waiting)
+testbed:
+	GRIDBID_PLANE=$$(internal/kubeenv/controlplane/build.sh) $(GO) test -tags kube -count=1 -v -timeout 60m -run TestbedOfTheLearnedRule ./lab/clusters -testbed

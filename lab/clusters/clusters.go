@@ -30,12 +30,15 @@ type LiveTestbed struct {
 	running sync.WaitGroup
 }
 
-// StartMarket starts the market on a bus. The market and all sites end with ctx;
-// AwaitParties waits for that.
-func StartMarket(ctx context.Context, hub bus.Bus) (*LiveTestbed, error) {
+// weights are those of the market: carbon at $100 a tonne; 20 cents for each hour that a job waits
+// which is wanted now, and $5 for each hour that a job is late.
+var weights = protocol.Weights{Carbon: 100_000, WaitNow: 200_000, Late: 5_000_000}
+
+// StartMarket starts the market on a bus, which clears by the rule of a policy. The market and all
+// sites end with ctx; AwaitParties waits for that.
+func StartMarket(ctx context.Context, hub bus.Bus, policy string) (*LiveTestbed, error) {
 	s := &LiveTestbed{bus: hub}
-	terms := protocol.Weights{Carbon: 100_000, WaitNow: 200_000, Late: 5_000_000}
-	return s, s.runParty(ctx, protocol.Coordinator, scenarios.NewAuctionMarket(terms, 200*time.Millisecond))
+	return s, s.runParty(ctx, protocol.Coordinator, scenarios.NewMarket(policy, weights, 200*time.Millisecond))
 }
 
 // AwaitParties waits until all parties have ended.

@@ -16,6 +16,7 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/kube/kubetest"
 	"github.com/gridbid/gridbid/internal/kubeenv"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
 )
 
 // A submitter submits jobs and records how they end.
@@ -41,13 +42,24 @@ func (s *submitter) submit(id string, gpus int, share protocol.Milli, run time.D
 	for _, n := range notes {
 		maps.Copy(all, n)
 	}
+	s.submitJob(newJob(id, gpus, share, 4*max(run, time.Second)), run, all)
+}
+
+// newJob returns a job that is wanted now, and runs so long on a V100.
+func newJob(id string, gpus int, share protocol.Milli, run time.Duration) protocol.Job {
 	now := WallClock()
 	j := protocol.Job{Urgency: protocol.UrgencyNow, ID: protocol.JobID(id), Tenant: "vision", GPUs: gpus, Share: share, CPU: 4000, Memory: 16 << 10,
-		Arrival: now, Run: 4 * max(run, time.Second), Deadline: now.Add(time.Hour)}
+		Arrival: now, Run: run, Deadline: now.Add(time.Hour)}
 	if share < 1000 {
 		j.GPUMemory = protocol.MiB(int64(share) * 80 << 10 / 1000)
 	}
-	m := s.sender.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: j, Task: kubetest.BatchJobTask(run, 1, 0, all)})
+	return j
+}
+
+// submitJob submits a job whose pod ends after run, with annotations.
+func (s *submitter) submitJob(j protocol.Job, run time.Duration, notes map[string]string) {
+	s.Helper()
+	m := s.sender.NewMessage(j.Arrival, protocol.Coordinator, protocol.Submit{Job: j, Task: kubetest.BatchJobTask(run, 1, 0, notes)})
 	if err := s.port.Send(s.Context(), m); err != nil {
 		s.Fatal(err)
 	}
@@ -129,10 +141,15 @@ func (d registrationBus) await(t testing.TB, sites int) {
 	}
 }
 
-// open starts a federation without sites.
+// open starts a federation without sites, cleared by the auction.
 func open(t testing.TB, hub bus.Bus) (*LiveTestbed, context.Context) {
+	return openUnder(t, hub, scenarios.PolicyAuction)
+}
+
+// openUnder starts a federation without sites, cleared by the rule of a policy.
+func openUnder(t testing.TB, hub bus.Bus, policy string) (*LiveTestbed, context.Context) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s, err := StartMarket(ctx, hub)
+	s, err := StartMarket(ctx, hub, policy)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -80,15 +81,11 @@ func (c *Cluster) AddNodes(n int, site string) {
 // site is "".
 func (c *Cluster) AddNode(name, site string) {
 	c.Helper()
-	var taints []corev1.Taint
-	if site != "" {
-		taints = []corev1.Taint{{Key: "gridbid.io/owned", Value: site, Effect: corev1.TaintEffectNoSchedule}}
-	}
 	have := resourceList(map[corev1.ResourceName]string{"cpu": "96", "memory": "768Gi", "pods": "110", "nvidia.com/gpu": "8"})
 	_, err := c.Client.CoreV1().Nodes().Create(c.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.memory": "81920", "kubernetes.io/hostname": name}},
-		Spec:   corev1.NodeSpec{Taints: taints},
+		Spec:   corev1.NodeSpec{Taints: ownerTaints(site)},
 		Status: corev1.NodeStatus{Capacity: have, Allocatable: have},
 	}, metav1.CreateOptions{})
 	c.FailOnError(err)
@@ -159,8 +156,42 @@ func EncodeTask(object map[string]any) protocol.Task {
 }
 
 // A FinishedPod is a pod that succeeded; Job is "" if it is not of a job of the
-// market.
-type FinishedPod struct{ Job, Pod, Node string }
+// market, and Owner if it is not of a Job of Kubernetes.
+type FinishedPod struct {
+	Job, Owner, Pod, Node string
+	GPUs                  int       // whole devices that its first container is limited to
+	Started, Ended        time.Time // of that container, in whole seconds; zero where its status does not say
+}
+
+// SetNodeOwner gives a node to a site by its taint, and for "" back to the cluster's scheduler.
+func (c *Cluster) SetNodeOwner(node, site string) {
+	c.Helper()
+	taints, err := json.Marshal(ownerTaints(site))
+	c.FailOnError(err)
+	_, err = c.Client.CoreV1().Nodes().Patch(c.Context(), node, types.MergePatchType, []byte(`{"spec":{"taints":`+string(taints)+`}}`), metav1.PatchOptions{})
+	c.FailOnError(err)
+}
+
+// ownerTaints returns the taints of a node that a site owns; "": of one that no site does.
+func ownerTaints(site string) []corev1.Taint {
+	if site == "" {
+		return nil
+	}
+	return []corev1.Taint{{Key: "gridbid.io/owned", Value: site, Effect: corev1.TaintEffectNoSchedule}}
+}
+
+// DeleteAllJobs deletes the Jobs of the namespace default, and waits until their pods are gone.
+func (p ClusterUser) DeleteAllJobs() {
+	p.Helper()
+	background := metav1.DeletePropagationBackground
+	p.FailOnError(p.Client.BatchV1().Jobs("default").DeleteCollection(p.Context(), metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{}))
+	left := func() []corev1.Pod {
+		l, err := p.Client.CoreV1().Pods("default").List(p.Context(), metav1.ListOptions{})
+		p.FailOnError(err)
+		return l.Items
+	}
+	p.AwaitCondition("all pods are gone", func() bool { return len(left()) == 0 }, func() any { return len(left()) })
+}
 
 // AllFinishedPods returns all pods that succeeded.
 func (c *Cluster) AllFinishedPods() (all []FinishedPod) {
@@ -169,7 +200,12 @@ func (c *Cluster) AllFinishedPods() (all []FinishedPod) {
 	c.FailOnError(err)
 	for _, p := range pods.Items {
 		if p.Status.Phase == corev1.PodSucceeded {
-			all = append(all, FinishedPod{p.Annotations["gridbid.io/job"], p.Name, p.Spec.NodeName})
+			gpus := p.Spec.Containers[0].Resources.Limits["nvidia.com/gpu"]
+			f := FinishedPod{Job: p.Annotations["gridbid.io/job"], Owner: p.Labels["batch.kubernetes.io/job-name"], Pod: p.Name, Node: p.Spec.NodeName, GPUs: int(gpus.Value())}
+			if x := p.Status.ContainerStatuses; len(x) > 0 && x[0].State.Terminated != nil {
+				f.Started, f.Ended = x[0].State.Terminated.StartedAt.Time, x[0].State.Terminated.FinishedAt.Time
+			}
+			all = append(all, f)
 		}
 	}
 	return all
