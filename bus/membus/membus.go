@@ -59,8 +59,10 @@ type memConn struct {
 	stopContextHook func() bool // stops the callback on the end of ctx
 
 	mu        sync.Mutex
-	mail      []protocol.Message
-	mailReady chan struct{} // has an element when there is mail
+	mail      []protocol.Message // that found messages full, or follows such
+	moving    bool               // deliverMailbox is moving mail to messages
+	closed    bool               // messages is closed
+	mailReady chan struct{}      // has an element when there is mail
 
 	once sync.Once
 	shut chan struct{} // closed by Close
@@ -104,10 +106,21 @@ func (p *memConn) Send(ctx context.Context, ms ...protocol.Message) error {
 	return nil
 }
 
-// enqueueMessage adds a message to the mailbox of its receiver.
+// enqueueMessage hands a message to its receiver: at once where nothing waits before it and there is
+// room, which spares a switch to another goroutine, and by the mailbox otherwise.
 func (p *memConn) enqueueMessage(m protocol.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	if len(p.mail) == 0 && !p.moving {
+		select {
+		case p.messages <- m:
+			return
+		default:
+		}
+	}
 	if p.mail = append(p.mail, m); len(p.mail) == 1 {
 		select {
 		case p.mailReady <- struct{}{}:
@@ -121,7 +134,7 @@ func (p *memConn) Messages() <-chan protocol.Message { return p.messages }
 
 // deliverMailbox moves mail to messages until the connection is closed.
 func (p *memConn) deliverMailbox() {
-	defer close(p.messages)
+	defer p.closeMessages()
 	var batch []protocol.Message
 	for {
 		select {
@@ -130,7 +143,7 @@ func (p *memConn) deliverMailbox() {
 		case <-p.mailReady:
 		}
 		p.mu.Lock()
-		batch, p.mail = p.mail, batch[:0]
+		batch, p.mail, p.moving = p.mail, batch[:0], true
 		p.mu.Unlock()
 		for _, m := range batch {
 			select {
@@ -140,7 +153,18 @@ func (p *memConn) deliverMailbox() {
 			}
 		}
 		clear(batch) // release the messages for the garbage collector
+		p.mu.Lock()
+		p.moving = false
+		p.mu.Unlock()
 	}
+}
+
+// closeMessages ends what the receiver reads.
+func (p *memConn) closeMessages() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	close(p.messages)
 }
 
 // Close implements [bus.Conn].

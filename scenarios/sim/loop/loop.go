@@ -226,23 +226,31 @@ func (r *replayRun) deliverMessages(ctx context.Context, mail []protocol.Message
 		}
 	}
 	heard := make(map[protocol.Party][]protocol.Message, len(expect))
-	late := time.NewTimer(r.cfg.Wait)
-	defer late.Stop()
+	var late <-chan time.Time // nil until a message is not there yet
 	for _, who := range slices.Sorted(maps.Keys(expect)) {
-		in := make([]protocol.Message, 0, expect[who])
+		in, messages := make([]protocol.Message, 0, expect[who]), r.conns[who].Messages()
 		for len(in) < expect[who] {
+			var m protocol.Message
+			var ok bool
 			select {
-			case m, ok := <-r.conns[who].Messages():
-				if !ok {
-					return nil, fmt.Errorf("loop: the bus closed the connection of %s", who)
+			case m, ok = <-messages:
+			default:
+				if late == nil {
+					late = time.After(r.cfg.Wait)
 				}
-				if r.dedups[who].AdmitOnce(m) {
-					in = append(in, m)
+				select {
+				case m, ok = <-messages:
+				case <-late:
+					return nil, fmt.Errorf("loop: %s received %d of %d messages within %v: check the bus", who, len(in), expect[who], r.cfg.Wait)
+				case <-ctx.Done():
+					return nil, ctx.Err()
 				}
-			case <-late.C:
-				return nil, fmt.Errorf("loop: %s received %d of %d messages within %v: check the bus", who, len(in), expect[who], r.cfg.Wait)
-			case <-ctx.Done():
-				return nil, ctx.Err()
+			}
+			if !ok {
+				return nil, fmt.Errorf("loop: the bus closed the connection of %s", who)
+			}
+			if r.dedups[who].AdmitOnce(m) {
+				in = append(in, m)
 			}
 		}
 		// The bus orders messages of one sender only; the order among senders must
