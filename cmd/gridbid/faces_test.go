@@ -20,8 +20,8 @@ import (
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/timeline"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -263,7 +263,7 @@ func (f *facade) agree(when, a, b string, x, y face, least int) {
 
 // However one looks at a federation, at a hundred instants of a day with drains and silence, there are never two numbers for one thing.
 func TestAllFacesShowOneNumber(t *testing.T) {
-	day := timelinetest.GenerateDay(120, 10*time.Minute)
+	day := historytest.GenerateDay(120, 10*time.Minute)
 	tele, err := telemetry.New(t.Context(), telemetry.Config{Who: protocol.Coordinator})
 	if err != nil {
 		t.Fatal(err)

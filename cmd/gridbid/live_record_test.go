@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/archive"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -30,7 +30,7 @@ func serveRecord(t *testing.T, record *[]protocol.Message, leads bool) string {
 // The record of a standby is what it recorded while it led, and who reads it is told; without a
 // record, and from a server that is no coordinator, the error says what to do.
 func TestAReaderIsToldWhoseRecordItReads(t *testing.T) {
-	day := timelinetest.GenerateDay(10, 10*time.Minute)
+	day := historytest.GenerateDay(10, 10*time.Minute)
 	var nothing []protocol.Message
 	other := serveAPI(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func TestADeadCoordinatorIsNoMistakeOfTheUser(t *testing.T) {
 
 // Who has set where live commands go reads ledgers on disk all the same, unless --live is given.
 func TestAnAddressInTheEnvironmentIsNoWishToReadIt(t *testing.T) {
-	day := timelinetest.GenerateDay(10, 10*time.Minute)
+	day := historytest.GenerateDay(10, 10*time.Minute)
 	t.Setenv("GRIDBID_API", serveRecord(t, &day, true))
 	t.Chdir(t.TempDir())
 	if _, _, err := execute(newMessagesCommand()); err == nil || !strings.Contains(err.Error(), "--live") {
@@ -79,7 +79,7 @@ func TestAnAddressInTheEnvironmentIsNoWishToReadIt(t *testing.T) {
 
 // A session about a running coordinator reads its record again when that has grown, and only then.
 func TestChatFollowsARunningCoordinator(t *testing.T) {
-	day := timelinetest.GenerateDay(10, 10*time.Minute)
+	day := historytest.GenerateDay(10, 10*time.Minute)
 	record, read := day[:5], 0
 	inner := archive.RecordHandler(func(context.Context) ([]protocol.Message, error) { return record, nil }, func() bool { return true })
 	at := serveAPI(t, func(w http.ResponseWriter, r *http.Request) {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus/wal"
 	"github.com/gridbid/gridbid/coordinator/archive"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -48,8 +48,8 @@ func csvRows(t *testing.T, args ...string) [][]string {
 // Every reader reads a ledger and a running coordinator by the same flags, and both as they stood at
 // an instant: what was sent later is not known then.
 func TestEveryReaderStandsAtAnInstant(t *testing.T) {
-	day := timelinetest.GenerateDay(20, 10*time.Minute)
-	half := timelinetest.Midnight.Add(91 * time.Minute)
+	day := historytest.GenerateDay(20, 10*time.Minute)
+	half := historytest.Midnight.Add(91 * time.Minute)
 	until := half.String()
 	arrived, sent := 0, 0
 	for _, m := range day {
@@ -78,8 +78,8 @@ func TestEveryReaderStandsAtAnInstant(t *testing.T) {
 		if n := len(csvRows(t, with([]string{"jobs", "-o", "csv", "--limit", "0"})...)); n != arrived {
 			t.Errorf("%s: jobs --at has %d jobs; want %d", name, n, arrived)
 		}
-		if n := len(csvRows(t, with([]string{"sites", "-o", "csv"})...)); n != len(timelinetest.SiteNames) {
-			t.Errorf("%s: sites --at has %d sites; want %d", name, n, len(timelinetest.SiteNames))
+		if n := len(csvRows(t, with([]string{"sites", "-o", "csv"})...)); n != len(historytest.SiteNames) {
+			t.Errorf("%s: sites --at has %d sites; want %d", name, n, len(historytest.SiteNames))
 		}
 		rows := csvRows(t, with([]string{"ask", "how many jobs"}, "-o", "csv")...)
 		if !slices.ContainsFunc(rows, func(r []string) bool { return r[2] == strconv.Itoa(arrived) }) {
@@ -118,7 +118,7 @@ func TestEveryReaderStandsAtAnInstant(t *testing.T) {
 // A command that goes on, as page and mcp do, reads on as a running coordinator's record grows, and
 // ends when that begins anew: what it shows would be of two records.
 func TestARunningRecordIsFollowed(t *testing.T) {
-	day := timelinetest.GenerateDay(10, 10*time.Minute)
+	day := historytest.GenerateDay(10, 10*time.Minute)
 	var mu sync.Mutex
 	record := day[:20]
 	set := func(now []protocol.Message) { mu.Lock(); defer mu.Unlock(); record = now }

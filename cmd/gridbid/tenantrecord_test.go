@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus/wal"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/history/tenantview"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -22,7 +22,7 @@ func TestEveryReaderShowsATenantItsOwnAffairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	day, mine := timelinetest.GenerateDay(60, 3*time.Minute), make(map[string]bool)
+	day, mine := historytest.GenerateDay(60, 3*time.Minute), make(map[string]bool)
 	for _, m := range day {
 		if s, ok := m.Body.(protocol.Submit); ok {
 			mine[string(s.Job.ID)] = s.Job.Tenant == "team-a"

@@ -15,7 +15,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus/wal"
 	"github.com/gridbid/gridbid/coordinator/market"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -87,7 +87,7 @@ func TestAQuietRecordSaysWhatTimeItIs(t *testing.T) {
 // After a restart, also one that cut the last ledger off, a reader finds what was
 // already recorded at the same positions.
 func TestARestartFindsWhatWasSaid(t *testing.T) {
-	day, folder := timelinetest.GenerateDay(10, 10*time.Minute), t.TempDir()
+	day, folder := historytest.GenerateDay(10, 10*time.Minute), t.TempDir()
 	var log bytes.Buffer
 	n := open(t, folder, &log)
 	n.RecordSent(day[:20], day[20:30])
@@ -118,7 +118,7 @@ func TestARestartFindsWhatWasSaid(t *testing.T) {
 // Older ledgers may be moved away, and a folder be called anything: what is left
 // stays in its order.
 func TestWhatIsLeftOfANotebookStaysInOrder(t *testing.T) {
-	day, folder := timelinetest.GenerateDay(10, 10*time.Minute), filepath.Join(t.TempDir(), "books [1]")
+	day, folder := historytest.GenerateDay(10, 10*time.Minute), filepath.Join(t.TempDir(), "books [1]")
 	for i := range 4 {
 		n := open(t, folder, new(bytes.Buffer))
 		n.RecordSent(day[10*i:10*i+10], nil)
@@ -143,7 +143,7 @@ func TestWhatIsLeftOfANotebookStaysInOrder(t *testing.T) {
 }
 
 func TestWithoutAFolderNothingIsWritten(t *testing.T) {
-	day := timelinetest.GenerateDay(4, 10*time.Minute)
+	day := historytest.GenerateDay(4, 10*time.Minute)
 	n := open(t, "", new(bytes.Buffer))
 	n.RecordSent(day[:5], day[5:9])
 	same(t, read(t, n, 9), day[:9])
@@ -154,7 +154,7 @@ func TestWithoutAFolderNothingIsWritten(t *testing.T) {
 
 // A full disk is logged, and the page continues from memory.
 func TestANotebookThatCannotBeWrittenSaysSo(t *testing.T) {
-	day := timelinetest.GenerateDay(4, 10*time.Minute)
+	day := historytest.GenerateDay(4, 10*time.Minute)
 	var log bytes.Buffer
 	n := open(t, t.TempDir(), &log)
 	n.mu.Lock()
@@ -175,7 +175,7 @@ func TestADamagedLedgerIsNotPassedOver(t *testing.T) {
 	folder := t.TempDir()
 	var log bytes.Buffer
 	n := open(t, folder, &log)
-	n.RecordSent(timelinetest.GenerateDay(4, 10*time.Minute)[:9], nil)
+	n.RecordSent(historytest.GenerateDay(4, 10*time.Minute)[:9], nil)
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestADamagedLedgerIsNotPassedOver(t *testing.T) {
 // the events that it was restored from: those of another coordinator too, and
 // those that a crash cut off.
 func TestALifeIsWrittenWithWhatItBeganFrom(t *testing.T) {
-	day, folder := timelinetest.GenerateDay(4, 10*time.Minute), t.TempDir()
+	day, folder := historytest.GenerateDay(4, 10*time.Minute), t.TempDir()
 	n := open(t, folder, new(bytes.Buffer))
 	if err := n.BeginIncarnation(7, 1, nil, market.Config{Lease: time.Second}); err != nil {
 		t.Fatal(err)

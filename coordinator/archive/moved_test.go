@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // Older ledgers may be moved away; those that come after are read after the rest.
 func TestLedgersAreReadInTheirOrderAfterOlderOnesWereMovedAway(t *testing.T) {
-	day, folder := timelinetest.GenerateDay(10, 10*time.Minute), t.TempDir()
+	day, folder := historytest.GenerateDay(10, 10*time.Minute), t.TempDir()
 	var log bytes.Buffer
 	for i := range 5 {
 		if i == 4 {
@@ -61,7 +61,7 @@ func TestFactsStayInTheOrderOfTheBooks(t *testing.T) {
 // A start that was killed before it wrote, or found no room, leaves a ledger in which
 // nothing stands; one whose machine lost power, perhaps one of zeros.
 func TestALedgerInWhichNothingStandsIsPassedOver(t *testing.T) {
-	day, folder := timelinetest.GenerateDay(10, 10*time.Minute), t.TempDir()
+	day, folder := historytest.GenerateDay(10, 10*time.Minute), t.TempDir()
 	var log bytes.Buffer
 	for i, text := range [][]byte{nil, make([]byte, 100_000)} {
 		n := open(t, folder, &log)

@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // A reader of the record that stands still, whatever it does meanwhile, holds up no recording, and so no
 // round.
 func TestARecorderDoesNotWaitForAReaderThatStandsStill(t *testing.T) {
-	day := timelinetest.GenerateDay(4, 10*time.Minute)
+	day := historytest.GenerateDay(4, 10*time.Minute)
 	n := open(t, "", new(bytes.Buffer))
 	defer n.Close()
 	reads, goOn := make(chan struct{}), make(chan struct{})
@@ -41,7 +41,7 @@ func TestARecorderDoesNotWaitForAReaderThatStandsStill(t *testing.T) {
 
 // A page that stands still takes nothing more, and nothing is kept for it.
 func TestNothingIsKeptForAReaderThatIsGone(t *testing.T) {
-	day := timelinetest.GenerateDay(4, 10*time.Minute)
+	day := historytest.GenerateDay(4, 10*time.Minute)
 	n := open(t, "", new(bytes.Buffer))
 	defer n.Close()
 	n.RecordSent(day[:5], nil)

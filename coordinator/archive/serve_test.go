@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus/wal"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -18,7 +18,7 @@ import (
 // whether there is more, the header whether the coordinator leads, and one that has recorded
 // nothing says so.
 func TestARecordIsServedAsALedger(t *testing.T) {
-	day := timelinetest.GenerateDay(10, 10*time.Minute)
+	day := historytest.GenerateDay(10, 10*time.Minute)
 	var recorded []protocol.Message
 	leads := true
 	server := httptest.NewServer(RecordHandler(func(context.Context) ([]protocol.Message, error) { return recorded, nil }, func() bool { return leads }))

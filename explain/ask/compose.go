@@ -23,7 +23,7 @@ var sayings = map[string]string{
 	"late": "where late", "home": "where at-home", "away": "where away", "urgent": "where urgent", "standard": "where standard", "capped": "where capped", "unfinished": "where unfinished",
 	"missed": "missed", "deadline": "deadline", "nearly": "nearly", "summary": "summary", "SITE": "SITE", "TENANT": "TENANT", "NUM": "NUM", "WIN": "WIN", "AT": "AT", "now": "now",
 	"owner": "group tenant", "elsewhere": "where away", "cpuonly": "where cpu-only", "atonce": "where at-once", "bygone": "bygone", "dirtiest": "metric carbon", "cheapest": "metric cost", "greenest": "metric carbon", "first": "edge least", "last": "edge most", "busiest": "busiest", "how": "how", "power": "metric energy", "ontime": "where on-time",
-	"about": "summary", "defer": "where held", "heldjobs": "where held", "neverheld": "where never-held", "lateby": "lateby", "awards": "event awards", "holds": "event holds", "decisions": "event decisions",
+	"about": "summary", "why": "why", "defer": "where held", "heldjobs": "where held", "neverheld": "where never-held", "lateby": "lateby", "awards": "event awards", "holds": "event holds", "decisions": "event decisions",
 }
 
 // weightyWords are words that the rules may ignore and that change which jobs are meant.
@@ -220,6 +220,12 @@ func (c *composer) setMeasure() bool {
 	if c.says("verb") && slices.Equal(c.said["group"], []string{"site"}) && containsAnyWord(c.words(), placeAdverbs) && len(metrics) == 0 {
 		c.said["statistic"] = nil // "where do they usually run"
 	}
+	if c.says("why") { // "why were jobs held", "the most common reason for holding jobs"
+		if !slices.Equal(c.said["where"], []string{"held"}) || !c.says("jobs") || c.says("event") || len(metrics) > 0 {
+			return false
+		}
+		c.said["event"], c.said["where"], c.said["rank"], c.said["why"] = []string{"holds"}, nil, nil, nil
+	}
 	metrics, ok := c.metricsOfVerbs(metrics)
 	if ok {
 		metrics, ok = c.metricsOfEdges(metrics)
@@ -268,6 +274,9 @@ func (c *composer) setMeasure() bool {
 	q.Where = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(q.Where), c.said["where"]...))))
 	if c.says("size") {
 		one = one && len(c.numbers) > 0 && q.setJobBound("gpus", "exactly", fmt.Sprintf("%d GPUs", slices.Max(append(c.numbers, 0))))
+	}
+	if q.Metric == "wait" && q.Statistic == "" && len(q.Where) > 0 && len(c.tokens) > 0 && c.tokens[0].low == "did" {
+		q.Statistic = "mean" // "did urgent jobs wait"
 	}
 	if c.says("total") && q.Statistic == "" && (q.Metric == "wait" || q.Metric == "run") {
 		q.Statistic = "total"

@@ -294,6 +294,9 @@ func (w *timeWords) timeWindow(l *Parser) (at, from, to protocol.Time, ok bool) 
 			day = w.days[0]
 		}
 		return 0, day.Add(w.part.from), day.Add(w.part.to), true
+	case w.part != nil && *w.part == partsOfDay["morning"] && len(w.instants) == 1 && w.instants[0].clock < w.part.from: // "3 in the morning"
+		w.part = nil
+		return w.timeWindow(l)
 	case w.part != nil && w.part.from >= 12*time.Hour && len(w.instants) > 0 && w.fitsSecondHalf():
 		for i := range w.instants { // "8 in the evening"
 			w.instants[i].clock += 12 * time.Hour

@@ -20,7 +20,7 @@ import (
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/llm"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // said is a run of so many jobs that is over.
 func said(jobs int) *tail.Run {
 	run := tail.StartReading(context.Background(), func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
-		for _, m := range timelinetest.GenerateDay(jobs, 10*time.Minute) {
+		for _, m := range historytest.GenerateDay(jobs, 10*time.Minute) {
 			if err := each(m); err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func waiting(t *testing.T, jobs int) *tail.Run {
 	ctx, stop := context.WithCancel(context.Background())
 	caught := make(chan struct{})
 	run := tail.StartReading(ctx, func(ctx context.Context, _ uint64, each func(protocol.Message) error) error {
-		for _, m := range timelinetest.GenerateDay(jobs, 10*time.Minute) {
+		for _, m := range historytest.GenerateDay(jobs, 10*time.Minute) {
 			if err := each(m); err != nil {
 				return err
 			}
@@ -129,7 +129,7 @@ var calls = []struct {
 	{"list_decisions", args{"kind": "hold", "limit": 3}, "hold", 0},
 	{"wait_for_decisions", args{"after": 0}, "D-2", 0},
 	{"chart", args{"chart": "day"}, "GPUs held", 1},
-	{"chart", args{"chart": "job", "job": string(timelinetest.HostileText)}, "onerror", 1},
+	{"chart", args{"chart": "job", "job": string(historytest.HostileText)}, "onerror", 1},
 	{"sites", args{"at": "2026-03-11T01:00:00Z"}, "warsaw", 0},
 }
 

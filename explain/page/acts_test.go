@@ -19,7 +19,7 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/rights"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/history/tenantview"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -50,7 +50,7 @@ func newActsPage(t *testing.T) *actsPage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	day := timelinetest.GenerateDay(60, 3*time.Minute)
+	day := historytest.GenerateDay(60, 3*time.Minute)
 	open := day[:len(day)/2] // so that some jobs have not ended
 	read := func(all []protocol.Message) *tail.Run {
 		run := tail.StartReading(t.Context(), func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
@@ -250,7 +250,7 @@ func TestATenantsPageShowsItsOwnPart(t *testing.T) {
 	}
 	id := regexp.MustCompile(`job-\d{5}`)
 	mine := make(map[string]bool) // by id
-	for _, m := range timelinetest.GenerateDay(60, 3*time.Minute) {
+	for _, m := range historytest.GenerateDay(60, 3*time.Minute) {
 		if j, ok := m.Body.(protocol.Submit); ok {
 			mine[string(j.Job.ID)] = j.Job.Tenant == "team-a"
 		}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/gridbid/gridbid/explain/page/pagetest"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
+	"github.com/gridbid/gridbid/internal/browsertest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -87,24 +87,24 @@ func until(t *testing.T, what string, so func() bool) {
 	t.Fatalf("not in a minute: %s", what)
 }
 
-func open(b *pagetest.BrowserTab, address string) {
+func open(b *browsertest.BrowserTab, address string) {
 	b.RunSteps("open", chromedp.Navigate(address), chromedp.WaitVisible(`body[data-ready="1"]`))
 }
 
 // press clicks on what a selector finds as soon as it is there. The script does it: a pointer could
 // miss what moves as charts are drawn.
-func press(b *pagetest.BrowserTab, selector string) {
+func press(b *browsertest.BrowserTab, selector string) {
 	b.AwaitExpression("click on "+selector, fmt.Sprintf(`(e => { e.click(); return true })(document.querySelector(%q))`, selector))
 }
 
 // A browser gives a feed up whose answer is an error; the page does not.
 func TestBrowserFeedGoesOnAfterAProxysError(t *testing.T) {
-	day := timelinetest.GenerateDay(60, 10*time.Minute)
+	day := historytest.GenerateDay(60, 10*time.Minute)
 	half := len(day) / 2
 	w := newWire(day[:half]...)
 	p, _ := before(t, w, Options{Live: true})
 	page := p.page.Load()
-	b := pagetest.OpenBrowser(t, p.URL)
+	b := browsertest.OpenBrowser(t, p.URL)
 	b.AllowErrors("502", "ERR_")
 	open(b, p.URL+"/")
 	b.AwaitExpression("it is live", `document.getElementById('state').textContent === 'live'`)
@@ -120,22 +120,22 @@ func TestBrowserFeedGoesOnAfterAProxysError(t *testing.T) {
 
 // A browser has six connections to a server for all its tabs. Hidden tabs hold none.
 func TestBrowserHiddenTabHoldsNoConnection(t *testing.T) {
-	day := timelinetest.GenerateDay(60, 10*time.Minute)
+	day := historytest.GenerateDay(60, 10*time.Minute)
 	half := len(day) / 2
 	w := newWire(day[:half]...)
 	p, _ := before(t, w, Options{Live: true})
-	b := pagetest.OpenBrowser(t, p.URL)
+	b := browsertest.OpenBrowser(t, p.URL)
 	open(b, p.URL+"/")
 	until(t, "the feed is followed", func() bool { return p.feeds.Load() == 1 })
 	look := func(hidden bool) {
-		pagetest.EvaluateExpression[int](b, fmt.Sprintf(`(Object.defineProperty(document, 'hidden', {value: %v, configurable: true}), document.dispatchEvent(new Event('visibilitychange')), 0)`, hidden))
+		browsertest.EvaluateExpression[int](b, fmt.Sprintf(`(Object.defineProperty(document, 'hidden', {value: %v, configurable: true}), document.dispatchEvent(new Event('visibilitychange')), 0)`, hidden))
 	}
 	look(true)
 	until(t, "the feed is let go", func() bool { return p.feeds.Load() == 0 })
 	w.say(day[half:]...)
 	look(false)
 	b.AwaitExpression("what was said meanwhile comes", isShown(day))
-	if n := pagetest.EvaluateExpression[[]int](b, shownDecisions); n[0] != n[1] {
+	if n := browsertest.EvaluateExpression[[]int](b, shownDecisions); n[0] != n[1] {
 		t.Errorf("%d decisions are shown, of which %d differ", n[0], n[1])
 	}
 	b.FailOnErrors()
@@ -143,16 +143,16 @@ func TestBrowserHiddenTabHoldsNoConnection(t *testing.T) {
 
 // Who reads older decisions keeps them while new ones come.
 func TestBrowserOlderDecisionsStay(t *testing.T) {
-	day := timelinetest.GenerateDay(300, time.Minute)
+	day := historytest.GenerateDay(300, time.Minute)
 	most := newest(day) - 20 // decisions follow
 	w := newWire(day[:most]...)
 	p, _ := before(t, w, Options{Live: true})
-	b := pagetest.OpenBrowser(t, p.URL)
+	b := browsertest.OpenBrowser(t, p.URL)
 	open(b, p.URL+"/")
 	b.AwaitExpression("older ones come", `(f => { f.scrollTop = f.scrollHeight; window.read_ = f.querySelector('#entries').lastElementChild; return f.querySelectorAll('[data-n]').length > 180 })(document.getElementById('feed'))`)
 	w.say(day[most:]...)
 	b.AwaitExpression("new ones come", isShown(day))
-	if !pagetest.EvaluateExpression[bool](b, `read_.isConnected`) {
+	if !browsertest.EvaluateExpression[bool](b, `read_.isConnected`) {
 		t.Error("what was read is gone")
 	}
 	b.FailOnErrors()
@@ -161,10 +161,10 @@ func TestBrowserOlderDecisionsStay(t *testing.T) {
 // A page opened before the first message later reaches back to the beginning of the
 // run, not to 1970.
 func TestBrowserEmptyRunBegins(t *testing.T) {
-	day := timelinetest.GenerateDay(10, 10*time.Minute)
+	day := historytest.GenerateDay(10, 10*time.Minute)
 	w := newWire()
 	p, _ := before(t, w, Options{Live: true})
-	b := pagetest.OpenBrowser(t, p.URL)
+	b := browsertest.OpenBrowser(t, p.URL)
 	open(b, p.URL+"/")
 	b.AwaitExpression("it is live", `document.getElementById('state').textContent === 'live'`)
 	w.say(day...)
@@ -183,9 +183,9 @@ func liveLockedWith(t *testing.T, token string) Options {
 // Who is signed out, as by another start with another token, is asked for it, and
 // is where he was when he has given it.
 func TestBrowserSignedOut(t *testing.T) {
-	w := newWire(timelinetest.GenerateDay(10, 10*time.Minute)...)
+	w := newWire(historytest.GenerateDay(10, 10*time.Minute)...)
 	p, run := before(t, w, liveLockedWith(t, "0123456789abcdef"))
-	b := pagetest.OpenBrowser(t, p.URL)
+	b := browsertest.OpenBrowser(t, p.URL)
 	b.AllowErrors("401", "ERR_", "Password forms")
 	signIn := func(token string) {
 		b.RunSteps("sign in", chromedp.WaitVisible("#token"), chromedp.SendKeys("#token", token+"\n"), chromedp.WaitVisible(`body[data-ready="1"]`))

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/gridbid/gridbid/explain/timeline/tail"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
 )
 
 // gangs serves the page of a run with jobs of several pods.
 func gangs(t *testing.T, opts Options) string {
 	t.Helper()
-	w := newWire(timelinetest.GenerateGangs()...)
+	w := newWire(historytest.GenerateGangs()...)
 	w.ended = true
 	run := tail.StartReading(context.Background(), w.source, nil)
 	<-run.ReadingDone()

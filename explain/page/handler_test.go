@@ -21,7 +21,7 @@ import (
 
 	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/llm"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -76,7 +76,7 @@ func (w *wire) source(ctx context.Context, from uint64, each func(protocol.Messa
 // finished serves a run that is over, of so many jobs.
 func finished(t *testing.T, jobs int, opts Options) *httptest.Server {
 	t.Helper()
-	w := newWire(timelinetest.GenerateDay(jobs, 10*time.Minute)...)
+	w := newWire(historytest.GenerateDay(jobs, 10*time.Minute)...)
 	w.ended = true
 	run := tail.StartReading(context.Background(), w.source, nil)
 	<-run.ReadingDone()
@@ -180,7 +180,7 @@ func TestTheChartAsAPicture(t *testing.T) {
 // Nothing on the page needs what its policy forbids, and no name is markup.
 func TestThePageHoldsNoScriptOfItsOwnAndNoName(t *testing.T) {
 	s := finished(t, 6, Options{Title: "<b>run</b>"})
-	job := url.QueryEscape(string(timelinetest.HostileText))
+	job := url.QueryEscape(string(historytest.HostileText))
 	for _, path := range []string{"/", "/at", "/ask?q=late+jobs", "/ask?q=top+5+jobs+by+carbon", "/ask?q=" + url.QueryEscape(`"><script>alert(1)</script>`),
 		"/?q=" + url.QueryEscape(`"><img src=x onerror=alert(1)>`), "/?d=" + url.QueryEscape(`"><b>`), "/chart/job.html?j=" + job, "/decision?d=D-6", "/events?after=0"} {
 		_, text := get(t, s.URL+path, nil)
@@ -343,7 +343,7 @@ func listen(t *testing.T, address, after string, want int) (ids []uint64) {
 // A reader that was cut off, also by a restart of the server, gets every
 // decision once and in order.
 func TestTheFeedGoesOnAfterARestart(t *testing.T) {
-	day := timelinetest.GenerateDay(40, 10*time.Minute)
+	day := historytest.GenerateDay(40, 10*time.Minute)
 	w := newWire(day[:len(day)/3]...)
 	serve := func(beat time.Duration) (*httptest.Server, func()) {
 		ctx, stop := context.WithCancel(context.Background())
@@ -371,7 +371,7 @@ func TestTheFeedGoesOnAfterARestart(t *testing.T) {
 
 // The end is sent after everything before it, and only then.
 func TestTheFeedTellsTheEnd(t *testing.T) {
-	day := timelinetest.GenerateDay(10, 10*time.Minute)
+	day := historytest.GenerateDay(10, 10*time.Minute)
 	w := newWire(day[:5]...)
 	run := tail.StartReading(context.Background(), w.source, nil)
 	s := httptest.NewServer(NewPageHandler(run, Options{Live: true}))
@@ -399,7 +399,7 @@ func TestTheFeedTellsTheEnd(t *testing.T) {
 // A server that lost the run says so, and does not keep a client waiting for positions
 // with a new meaning; a server that is still reading makes it wait.
 func TestTheFeedOfAnotherRunSaysSo(t *testing.T) {
-	day := timelinetest.GenerateDay(10, 10*time.Minute)
+	day := historytest.GenerateDay(10, 10*time.Minute)
 	w := newWire(day[:10]...)
 	ctx, stop := context.WithCancel(context.Background())
 	run := tail.StartReading(ctx, w.source, nil)

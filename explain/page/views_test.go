@@ -9,7 +9,7 @@ import (
 
 	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
 )
 
 // The instant of an address is read in several forms; one that is not read is said to be none.
@@ -41,7 +41,7 @@ func TestInstantsOfAddresses(t *testing.T) {
 
 // A recording opens at its busiest hour, and a live run at now.
 func TestWhereThePageOpens(t *testing.T) {
-	day := timelinetest.GenerateDay(60, 10*time.Minute)
+	day := historytest.GenerateDay(60, 10*time.Minute)
 	d := timeline.New(nil)
 	for _, m := range day {
 		d.AddMessage(m)
@@ -85,7 +85,7 @@ func TestTwoPoliciesSideBySide(t *testing.T) {
 	opened := 0
 	rivals := Rivals{Policies: []string{"home-fifo", "greenest"}, Open: func(policy string) *tail.Run {
 		opened++
-		w := newWire(timelinetest.GenerateDay(30, 20*time.Minute)...)
+		w := newWire(historytest.GenerateDay(30, 20*time.Minute)...)
 		w.ended = true
 		return tail.StartReading(context.Background(), w.source, nil)
 	}}

@@ -20,7 +20,7 @@ type evaluator func(*Dataset, ask.Query) Result
 var evaluators = map[string]evaluator{
 	// What was used, and paid for it.
 	"bill": (*Dataset).answerBill, "top": (*Dataset).answerMeasure, "mix": (*Dataset).answerEnergyMix, "summary": (*Dataset).answerSummary,
-	"brief": (*Dataset).answerBrief, "no-day-before": (*Dataset).answerDayBefore,
+	"brief": (*Dataset).answerBrief, "run-facts": (*Dataset).answerRunFacts, "no-day-before": (*Dataset).answerDayBefore,
 	// Sites at a time, and the hours ahead.
 	"price-hours": (*Dataset).answerGridHours, "intensity-hours": (*Dataset).answerGridHours, "intensity": (*Dataset).answerGrid, "price": (*Dataset).answerGrid, "greenest": (*Dataset).answerGrid, "cheapest": (*Dataset).answerGrid, "dirtiest": (*Dataset).answerGrid,
 	"free": (*Dataset).answerFreeGPUs, "block": (*Dataset).answerLargestBlock, "fit": (*Dataset).answerFit, "power": (*Dataset).answerPower, "report": (*Dataset).answerLastReport,

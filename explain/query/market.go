@@ -76,7 +76,16 @@ func (l *Dataset) answerBidError(q ask.Query) (r Result) {
 	if len(by) == 0 {
 		r.addSentence("No job was settled.")
 	} else {
-		r.addSentence("By site:")
+		var all sums
+		highest := sortedKeys(by)[0]
+		over := func(x *sums) float64 { return float64(x.used) / float64(x.bid) }
+		for _, s := range sortedKeys(by) {
+			if all.bid, all.used, all.jobs = all.bid+by[s].bid, all.used+by[s].used, all.jobs+by[s].jobs; over(by[s]) > over(by[highest]) {
+				highest = s
+			}
+		}
+		r.addSentence("%s took %s against the %s that were bid. The most above its bids: %s, by %s.", countedPart(valueOf("run", "jobs", all.jobs), "job", "jobs"), valueOf("run", "energy-measured", all.used),
+			valueOf("run", "energy-bid", all.bid), namePart(highest), percentPart("site/"+highest, "difference", int64(by[highest].used-by[highest].bid), int64(by[highest].bid)))
 	}
 	return r
 }
@@ -197,10 +206,8 @@ func (l *Dataset) answerActivity(q ask.Query) (r Result) {
 		r.addAssumption("no time was named, so the hour before the last decision")
 	}
 	r.assumeSince(l, q)
-	reasons := make(map[string]int)
 	all, kinds := l.decisionsIn(q)
 	for _, d := range all {
-		reasons[d.Kind+": "+narrate.ReasonText(d.Why.Code)]++
 		r.citeDecision(d.Number)
 	}
 	counts := decisionCounts(kinds, r.Cites...)
@@ -215,16 +222,20 @@ func (l *Dataset) answerActivity(q ask.Query) (r Result) {
 	if runs.planned > 0 {
 		r.addAssumption("%s of the starts as planned: a site says when a job started when it is over", valueOf("run", "started-as-planned", runs.planned))
 	}
-	for _, reason := range sortedKeys(reasons) {
-		r.addSentence("%s × %s.", valueOf("run", reason, reasons[reason]), recordedText(reason))
-	}
 	r.Chart = decisionsOver(q, all)
 	r.listDecisions(all)
 	return r
 }
 
-// listDecisions lists the last of some decisions.
+// listDecisions counts some decisions by their reasons, and lists the last of them.
 func (r *Result) listDecisions(all []history.DecisionRef) {
+	reasons := make(map[string]int)
+	for _, d := range all {
+		reasons[d.Kind+": "+narrate.ReasonText(d.Why.Code)]++
+	}
+	for _, reason := range sortedKeys(reasons) {
+		r.addSentence("%s × %s.", valueOf("run", reason, reasons[reason]), recordedText(reason))
+	}
 	r.Head = []string{"decision", "time", "job", "why"}
 	for _, d := range all[max(0, len(all)-mostListed):] {
 		why := decisionInWords(d)

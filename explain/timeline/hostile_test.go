@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/explain/timeline"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // A site may make up when its outlook begins. Charts of its jobs are drawn.
 func TestAnOutlookOfAnotherTimeSpoilsNoChart(t *testing.T) {
-	day := timelinetest.GenerateDay(4, 10*time.Minute)
+	day := historytest.GenerateDay(4, 10*time.Minute)
 	for i, m := range day {
 		if o, ok := m.Body.(protocol.Bids); ok {
 			o.Grid.From += 9_223_372_036_856 // the span to it overflows

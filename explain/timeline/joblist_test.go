@@ -8,8 +8,8 @@ import (
 
 	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/timeline"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -51,7 +51,7 @@ func heldAgain(day []protocol.Message, times int) (all []protocol.Message) {
 // Of holds of one job that come one after another the list has the last, which counts them; what
 // is read in parts is what is read at once.
 func TestHoldsOfOneJobAreFolded(t *testing.T) {
-	d := read(heldAgain(timelinetest.GenerateDay(20, 10*time.Minute), 7))
+	d := read(heldAgain(historytest.GenerateDay(20, 10*time.Minute), 7))
 	_, last := d.TimeSpan()
 	holds := 0
 	all := d.DecisionsUntil(last, 0, 1000)
@@ -85,7 +85,7 @@ func TestHoldsOfOneJobAreFolded(t *testing.T) {
 
 // The list of jobs at an instant agrees with the figures beside it, whatever the filter.
 func TestJobsAreListedAsTheyStood(t *testing.T) {
-	d := read(timelinetest.GenerateDay(60, 6*time.Minute))
+	d := read(historytest.GenerateDay(60, 6*time.Minute))
 	first, last := d.TimeSpan()
 	for at := first; at <= last; at = at.Add(17 * time.Minute) {
 		now, all := d.InstantAt(at), d.JobsAt(at, timeline.JobFilter{}, 0, 1000)
@@ -125,7 +125,7 @@ func TestJobsAreListedAsTheyStood(t *testing.T) {
 
 // A recording opens where most of it happens.
 func TestTheBusiestHourHasMostGPUs(t *testing.T) {
-	d := read(timelinetest.GenerateDay(60, 6*time.Minute))
+	d := read(historytest.GenerateDay(60, 6*time.Minute))
 	first, last := d.TimeSpan()
 	held := func(at protocol.Time) (sum protocol.Milli) {
 		for _, s := range d.InstantAt(at).Sites {
@@ -147,7 +147,7 @@ func TestTheBusiestHourHasMostGPUs(t *testing.T) {
 
 // What the charts of sites show until an instant adds up to the figures of that instant.
 func TestSiteChartsEndAtTheInstant(t *testing.T) {
-	d := read(timelinetest.GenerateDay(60, 6*time.Minute))
+	d := read(historytest.GenerateDay(60, 6*time.Minute))
 	first, last := d.TimeSpan()
 	for at := first; at <= last; at = at.Add(31 * time.Minute) {
 		now := d.InstantAt(at)
@@ -172,7 +172,7 @@ func TestSiteChartsEndAtTheInstant(t *testing.T) {
 
 // The Gantt chart at an instant shows as certain what was held, and nothing that came later.
 func TestTheGanttChartIsAsKnownThen(t *testing.T) {
-	d := read(timelinetest.GenerateDay(60, 6*time.Minute))
+	d := read(historytest.GenerateDay(60, 6*time.Minute))
 	first, last := d.TimeSpan()
 	for at := first.Add(time.Minute); at <= last; at = at.Add(23 * time.Minute) {
 		c, err := d.DrawChart(timeline.Drawing{Chart: "gantt", At: at})

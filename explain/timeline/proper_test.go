@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // What a site says in another's name is on no page.
 func TestASiteSaysNothingInTheCoordinatorsName(t *testing.T) {
-	day := timelinetest.GenerateDay(4, 10*time.Minute)
+	day := historytest.GenerateDay(4, 10*time.Minute)
 	want := read(day)
 	_, last := want.TimeSpan()
 	rome := protocol.Sender{Party: "agent/rome"}

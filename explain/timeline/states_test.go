@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -21,7 +21,7 @@ func countedOneByOne(h *history.History, at protocol.Time) map[history.State]int
 // At a hundred instants page and history count the jobs of each state alike, and what the sites
 // have adds up to what all have.
 func TestStatesAreCountedAlikeAtEachInstant(t *testing.T) {
-	day := timelinetest.GenerateDay(60, 7*time.Minute)
+	day := historytest.GenerateDay(60, 7*time.Minute)
 	d, h := read(day), history.New(history.Config{})
 	for _, m := range day {
 		h.AddMessage(m)

@@ -12,8 +12,8 @@ import (
 	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/timeline"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -28,7 +28,7 @@ func read(all []protocol.Message) *timeline.Timeline {
 // The Timeline at an instant is that of a reader who had stopped there. Only when
 // a job ends is known better later; an instant at which none runs shows it.
 func TestThePastHoldsNothingThatWasSaidLater(t *testing.T) {
-	day := timelinetest.GenerateDay(40, 11*time.Minute)
+	day := historytest.GenerateDay(40, 11*time.Minute)
 	whole := read(day)
 	first, last := whole.TimeSpan()
 	rapid.Check(t, func(t *rapid.T) {
@@ -59,7 +59,7 @@ func TestThePastHoldsNothingThatWasSaidLater(t *testing.T) {
 
 // What the Timeline sums up is what the record, folded by other code, sums up.
 func TestSumsAreThoseOfTheRecord(t *testing.T) {
-	day := timelinetest.GenerateDay(60, 7*time.Minute)
+	day := historytest.GenerateDay(60, 7*time.Minute)
 	d, book := read(day), history.New(history.Config{})
 	for _, m := range day {
 		book.AddMessage(m)
@@ -95,7 +95,7 @@ func TestSumsAreThoseOfTheRecord(t *testing.T) {
 			held[m.From.SiteName()+at.String()] += max(0, hours) * float64(r.Job.GPUs)
 		}
 	}
-	for i, name := range timelinetest.SiteNames {
+	for i, name := range historytest.SiteNames {
 		for h, v := range c.(chart.LineChart).Series[i].Of {
 			if want := held[name+first.Floor(time.Hour).Add(time.Duration(h)*time.Hour).String()]; math.Abs(v-want) > 0.002 {
 				t.Errorf("%s in hour %d held %v GPUs; want %v", name, h, v, want)
@@ -105,7 +105,7 @@ func TestSumsAreThoseOfTheRecord(t *testing.T) {
 }
 
 func TestTheFeedGoesOnWhereItWas(t *testing.T) {
-	d := read(timelinetest.GenerateDay(30, time.Minute))
+	d := read(historytest.GenerateDay(30, time.Minute))
 	_, last := d.TimeSpan()
 	all := d.DecisionsUntil(last, 0, 1000)
 	var pieces []timeline.Entry
@@ -131,7 +131,7 @@ func TestTheFeedGoesOnWhereItWas(t *testing.T) {
 }
 
 func TestACardHoldsTheDecisionAsItIsCited(t *testing.T) {
-	d := read(timelinetest.GenerateDay(20, 10*time.Minute))
+	d := read(historytest.GenerateDay(20, 10*time.Minute))
 	_, last := d.TimeSpan()
 	for _, e := range d.DecisionsUntil(last, 0, 1000) {
 		c, ok := d.DecisionCard(e.ID)
@@ -150,9 +150,9 @@ func TestACardHoldsTheDecisionAsItIsCited(t *testing.T) {
 }
 
 func TestEveryChartIsDrawnAndSaid(t *testing.T) {
-	d := read(timelinetest.GenerateDay(20, 10*time.Minute))
+	d := read(historytest.GenerateDay(20, 10*time.Minute))
 	for _, c := range timeline.ChartNames() {
-		w := timeline.Drawing{Chart: c[0], Job: timelinetest.HostileText, Question: "carbon by site"}
+		w := timeline.Drawing{Chart: c[0], Job: historytest.HostileText, Question: "carbon by site"}
 		chart, err := d.DrawChart(w)
 		if c[0] == "policies" {
 			if err == nil {
@@ -188,7 +188,7 @@ func TestEveryChartIsDrawnAndSaid(t *testing.T) {
 // The chart of offers shows what the record priced, and a site that may not
 // have the job says why.
 func TestOffersAreAsTheyWerePriced(t *testing.T) {
-	d := read(timelinetest.GenerateDay(20, 10*time.Minute))
+	d := read(historytest.GenerateDay(20, 10*time.Minute))
 	e, _ := d.LastDecision("job-00008") // may not leave warsaw
 	c, _ := d.DecisionCard(e.ID)
 	drawn, err := d.DrawChart(timeline.Drawing{Chart: "offers", Decision: e.ID})
@@ -209,12 +209,12 @@ func TestOffersAreAsTheyWerePriced(t *testing.T) {
 }
 
 func TestNothingThatIsSaidPanics(t *testing.T) {
-	day := timelinetest.GenerateDay(12, 20*time.Minute)
+	day := historytest.GenerateDay(12, 20*time.Minute)
 	rapid.Check(t, func(t *rapid.T) {
 		d := timeline.New(nil)
 		for range rapid.IntRange(0, 120).Draw(t, "n") {
 			m := day[rapid.IntRange(0, len(day)-1).Draw(t, "i")]
-			m.At = protocol.Time(rapid.Int64Range(1, int64(timelinetest.Midnight)*2).Draw(t, "at"))
+			m.At = protocol.Time(rapid.Int64Range(1, int64(historytest.Midnight)*2).Draw(t, "at"))
 			if rapid.Bool().Draw(t, "other") {
 				m.From = rapid.SampledFrom([]protocol.Party{"", "agent/", "agent/<b>", "coordinator", "hands/oslo"}).Draw(t, "from")
 			}
@@ -286,7 +286,7 @@ func TestTimesThatCannotBeAreShownAllTheSame(t *testing.T) {
 				}
 			},
 		} {
-			day := timelinetest.GenerateDay(4, 10*time.Minute)
+			day := historytest.GenerateDay(4, 10*time.Minute)
 			for i := range day {
 				lie(&day[i])
 			}
@@ -331,7 +331,7 @@ func retold(day []protocol.Message) (all []protocol.Message) {
 
 // A site says that a job is done until it is answered; its bill counts once.
 func TestWhatIsSaidAgainCountsOnce(t *testing.T) {
-	day := timelinetest.GenerateDay(20, 10*time.Minute)
+	day := historytest.GenerateDay(20, 10*time.Minute)
 	once, again := read(day), read(retold(day))
 	_, last := once.TimeSpan()
 	a, b := once.InstantAt(last), again.InstantAt(last)
@@ -361,8 +361,8 @@ func (s *stage) award(site string, epoch uint64) {
 }
 
 func sold() *stage {
-	s := &stage{now: timelinetest.Midnight, mouths: make(map[protocol.Party]*protocol.Sender), d: timeline.New(nil)}
-	for _, site := range timelinetest.SiteNames {
+	s := &stage{now: historytest.Midnight, mouths: make(map[protocol.Party]*protocol.Sender), d: timeline.New(nil)}
+	for _, site := range historytest.SiteNames {
 		s.say(protocol.AgentParty(site), protocol.Coordinator, protocol.RegisterSite{Site: site})
 	}
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: "j", GPUs: 2, Share: 1000, Arrival: s.now, Deadline: s.now.Add(9 * time.Hour)}})
@@ -469,7 +469,7 @@ func TestOneWrongClockHoldsNoSumsUp(t *testing.T) {
 		}
 		d.AddMessage(mouths[who].NewMessage(at, protocol.Coordinator, b))
 	}
-	now := timelinetest.Midnight
+	now := historytest.Midnight
 	idle := func(carbon protocol.Milligrams) protocol.SiteUsage {
 		return protocol.SiteUsage{Hour: now.Floor(time.Hour), Idle: protocol.Usage{Carbon: carbon}}
 	}
@@ -490,10 +490,10 @@ func TestASiteHasTheGPUsThatItSaidThen(t *testing.T) {
 	m := protocol.Sender{Party: protocol.AgentParty("oslo")}
 	d := timeline.New(nil)
 	for i, n := range []int{8, 4} {
-		d.AddMessage(m.NewMessage(timelinetest.Midnight.Add(time.Duration(i)*time.Hour), protocol.Coordinator, protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "A100", Nodes: 1, GPUs: n}}}))
+		d.AddMessage(m.NewMessage(historytest.Midnight.Add(time.Duration(i)*time.Hour), protocol.Coordinator, protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "A100", Nodes: 1, GPUs: n}}}))
 	}
 	for i, want := range []protocol.Milli{8000, 4000} {
-		if got := d.InstantAt(timelinetest.Midnight.Add(time.Duration(i)*time.Hour + time.Minute)).Sites[0].GPUs; got != want {
+		if got := d.InstantAt(historytest.Midnight.Add(time.Duration(i)*time.Hour + time.Minute)).Sites[0].GPUs; got != want {
 			t.Errorf("an hour and %d after midnight: %d; want %d", i, got, want)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/history/tenantview"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -24,7 +24,7 @@ func fold(all []protocol.Message) *history.History {
 
 // What a tenant is shown names nobody else, and its jobs stand as in the whole record.
 func TestATenantSeesItsOwnPartAndAllOfIt(t *testing.T) {
-	day := timelinetest.GenerateDay(200, 3*time.Minute)
+	day := historytest.GenerateDay(200, 3*time.Minute)
 	whole := fold(day)
 	tenants := make(map[string]bool)
 	for rec := range whole.AllInstances() {
@@ -78,7 +78,7 @@ type talk struct {
 
 func (s *talk) say(from, to protocol.Party, b protocol.Body) {
 	s.seq++
-	s.all = append(s.all, protocol.Message{Version: protocol.Current, At: timelinetest.Midnight + protocol.Time(s.seq), From: from, Seq: s.seq, To: to, Body: b})
+	s.all = append(s.all, protocol.Message{Version: protocol.Current, At: historytest.Midnight + protocol.Time(s.seq), From: from, Seq: s.seq, To: to, Body: b})
 }
 
 func submit(id protocol.JobID, tenant string) protocol.Submit {

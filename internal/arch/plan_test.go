@@ -100,12 +100,12 @@ var plan = []line{
 
 	{"explain/chart", pure, "protocol explain/format", "codeberg.org/go-fonts/liberation/* golang.org/x/image/*", "draws charts as SVG and PNG from the data it is given"},
 	{"explain/timeline", pure, "protocol explain/query explain/record explain/narrate explain/format explain/ask history explain/chart", "", "a run that can be viewed at any instant; it decides nothing"},
-	{"explain/timeline/timelinetest", shell, "protocol", "", "a small recorded run for tests of viewers"},
+	{"history/historytest", shell, "protocol", "", "a small recorded run for tests of viewers"},
 	{"explain/timeline/tail", shell, "protocol history explain/query explain/ask explain/ask/translate explain/timeline", "", "follows a growing run while readers look at it and ask"},
 	{"coordinator/rights", shell, "internal/loopback internal/plainerror", "golang.org/x/time/rate github.com/coreos/go-oidc/v3/oidc github.com/go-jose/go-jose/v4", "who asks, and which endpoints each role may use; whose jobs a request is about is decided by its handler"},
 	{"coordinator/archive", shell, "protocol bus/wal coordinator/auction coordinator/accounts coordinator/policy coordinator/market coordinator/notary coordinator/rights", "", "archives the messages that a coordinator received and sent, for its page; it decides nothing"},
 	{"explain/mcp", shell, "protocol explain/narrate explain/query explain/record explain/timeline explain/timeline/tail explain/format explain/ask explain/ask/translate explain/chart", "github.com/modelcontextprotocol/go-sdk/mcp", "serves a run over the Model Context Protocol"},
-	{"explain/page/pagetest", shell, "", "github.com/chromedp/*", "drives the page in a browser, for tests"},
+	{"internal/browsertest", shell, "", "github.com/chromedp/*", "drives the page in a browser, for tests"},
 	{"coordinator/rights/oidctest", shell, "", "github.com/go-jose/go-jose/v4 github.com/zitadel/oidc/v3/*", "a real OIDC provider for tests; no program links it"},
 	{"explain/page", shell, "internal/loopback internal/plainerror protocol coordinator/rights explain/narrate explain/query explain/timeline explain/timeline/tail explain/format explain/ask explain/ask/translate explain/chart", "", "the web page: it shows the timeline; what visitors do is passed in"},
 

@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
-	"github.com/gridbid/gridbid/explain/page/pagetest"
+	"github.com/gridbid/gridbid/internal/browsertest"
 )
 
 var pictures = flag.String("pictures", "", "keep screenshots in this folder")
@@ -55,7 +55,7 @@ func TestBrowserShowsARealCoordinator(t *testing.T) {
 	}
 	submit(0, 12)
 
-	b := pagetest.OpenBrowser(t, "http://"+apiAddress)
+	b := browsertest.OpenBrowser(t, "http://"+apiAddress)
 	b.SetWindow(1360, 900, "light")
 	b.RunSteps("open", chromedp.Navigate(b.Origin+"/"), chromedp.WaitVisible(`body[data-ready="1"]`))
 	b.AwaitExpression("it is live", `document.getElementById('state').textContent === 'live'`)
@@ -67,7 +67,7 @@ func TestBrowserShowsARealCoordinator(t *testing.T) {
 	ask := func(question, want string) {
 		t.Helper()
 		// Without the answer before: it may say the same.
-		pagetest.EvaluateExpression[int](b, `(document.getElementById('q').value = '', document.getElementById('reply').replaceChildren(), 0)`)
+		browsertest.EvaluateExpression[int](b, `(document.getElementById('q').value = '', document.getElementById('reply').replaceChildren(), 0)`)
 		b.RunSteps("ask", chromedp.SendKeys("#q", question+"\n"))
 		b.AwaitExpression(question, fmt.Sprintf(`document.querySelector('#reply').textContent.includes(%q)`, want))
 	}
@@ -76,14 +76,14 @@ func TestBrowserShowsARealCoordinator(t *testing.T) {
 	b.AwaitExpression("the answer has a chart", `document.querySelector('#reply svg.chart')`)
 	ask("would job-004 change at a carbon price of 400", "Made again as recorded")
 
-	before := pagetest.EvaluateExpression[int](b, decisions)
+	before := browsertest.EvaluateExpression[int](b, decisions)
 	b.AllowErrors("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE") // while it is away
 	s.coordinators[0].terminate()
 	b.AwaitExpression("it says that the coordinator is away", `document.getElementById('state').textContent.includes('not reached')`)
 	s.coordinators[0].start()
 	submit(12, 20)
 	b.AwaitExpression("the feed goes on", fmt.Sprintf("%s >= %d", decisions, before+8))
-	if twice := pagetest.EvaluateExpression[int](b, `document.querySelectorAll('#entries [data-d]').length - `+decisions); twice != 0 {
+	if twice := browsertest.EvaluateExpression[int](b, `document.querySelectorAll('#entries [data-d]').length - `+decisions); twice != 0 {
 		t.Errorf("%d decisions are shown twice", twice)
 	}
 	ask("would job-004 change at a carbon price of 400", "Made again as recorded") // a job of the earlier incarnation
@@ -99,7 +99,7 @@ func TestBrowserShowsARealCoordinator(t *testing.T) {
 func TestBrowserAnswersTenantsAboutTheirOwnAffairs(t *testing.T) {
 	s := newAffairs(t)
 	for _, who := range []string{"vision", "speech", "rival", "admin"} {
-		b := pagetest.OpenBrowser(t, "http://"+s.api)
+		b := browsertest.OpenBrowser(t, "http://"+s.api)
 		b.AllowErrors("401", "Password forms")
 		b.RunSteps("sign in", chromedp.Navigate(b.Origin+"/"), chromedp.WaitVisible("#token"), chromedp.SendKeys("#token", s.tokens[who]+"\n"), chromedp.WaitVisible(`body[data-ready="1"]`))
 		b.AwaitExpression("it is live", `document.getElementById('state').textContent === 'live'`)
@@ -107,11 +107,11 @@ func TestBrowserAnswersTenantsAboutTheirOwnAffairs(t *testing.T) {
 			if a.who != who {
 				continue
 			}
-			pagetest.EvaluateExpression[int](b, `(document.getElementById('q').value = '', document.getElementById('reply').replaceChildren(), 0)`)
+			browsertest.EvaluateExpression[int](b, `(document.getElementById('q').value = '', document.getElementById('reply').replaceChildren(), 0)`)
 			b.RunSteps("ask", chromedp.SendKeys("#q", a.question+"\n"))
 			const reply = `document.querySelector('#reply').innerText.replace(/\s+/g, ' ')`
 			b.AwaitExpression(who+" asks "+a.question, fmt.Sprintf(`%s.includes(%q)`, reply, a.want))
-			if others := a.toldOfOthers(pagetest.EvaluateExpression[string](b, `document.body.innerText`)); len(others) > 0 {
+			if others := a.toldOfOthers(browsertest.EvaluateExpression[string](b, `document.body.innerText`)); len(others) > 0 {
 				t.Errorf("the page of %s tells of %v", who, others)
 			}
 		}

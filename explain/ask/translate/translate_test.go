@@ -16,7 +16,7 @@ import (
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/query"
-	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/history/historytest"
 	"github.com/gridbid/gridbid/llm"
 	"github.com/gridbid/gridbid/llm/faultyserver"
 )
@@ -39,7 +39,7 @@ func saying(text string) *Translator {
 // ledger is a made-up run that can be asked.
 func ledger() *query.Dataset {
 	log := query.NewDataset(nil)
-	for _, m := range timelinetest.GenerateDay(10, 10*time.Minute) {
+	for _, m := range historytest.GenerateDay(10, 10*time.Minute) {
 		log.AddMessage(m)
 	}
 	return log

@@ -1,6 +1,6 @@
 //go:build browser
 
-package pagetest
+package browsertest
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-// Package timelinetest makes up a run to look at in tests: messages as a federation
+// Package historytest makes up a run to look at in tests: messages as a federation
 // says them, of any length, with names that mean harm.
-package timelinetest
+package historytest
 
 import (
 	"cmp"

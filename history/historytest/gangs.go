@@ -1,4 +1,4 @@
-package timelinetest
+package historytest
 
 import (
 	"time"
