@@ -21,6 +21,8 @@ type Clock struct {
 	Start protocol.Time // the time at Began; 0: the computer's own clock
 	Began time.Time
 	Speed float64 // simulated seconds per second; 0 means 1
+	// Until is where the clock stops; 0: nowhere. A party that is late then does what is due by it, and no more.
+	Until protocol.Time
 }
 
 // Now returns the current time.
@@ -28,7 +30,11 @@ func (c Clock) Now() protocol.Time {
 	if c.Start == 0 {
 		return protocol.FromStdTime(time.Now())
 	}
-	return c.Start.Add(time.Duration(float64(time.Since(c.Began)) * c.speedOrDefault()))
+	now := c.Start.Add(time.Duration(float64(time.Since(c.Began)) * c.speedOrDefault()))
+	if c.Until != 0 {
+		now = min(now, c.Until)
+	}
+	return now
 }
 
 // DurationUntil returns the real duration until t.

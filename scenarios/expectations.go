@@ -17,7 +17,7 @@ func JudgeReplay(ctx context.Context, s spec.Scenario, policy string) ([]accepta
 	if err != nil && !errors.Is(err, ErrJobsUnfinished) {
 		return nil, nil, err
 	}
-	return acceptance.Judge(s, res.History), res.History, nil
+	return acceptance.Judge(s, res.History, 0), res.History, nil
 }
 
 // PoliciesToJudge returns the policies under which the expectations of a scenario are judged: its

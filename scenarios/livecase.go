@@ -17,12 +17,15 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// livePoll is how often JudgeLive looks whether a run is over.
-const livePoll = 100 * time.Millisecond
+// liveTurn is how far the clock of a live case goes, in simulated time, until it waits for all parties: a party that
+// others keep from its processor is late by as much, and not by what it waits. An award that is answered two turns
+// later is answered within its lease.
+const liveTurn = 4 * time.Second
 
 // JudgeLive runs a scenario as a live federation does: each party has a loop of its own on the bus, and all
-// follow a clock that runs speed times as fast as the wall's. So messages take time, cross each other, and come
-// in any order. It ends when all jobs are over, and judges the run like JudgeReplay. An error says what the
+// follow a clock that runs speed times as fast as the wall's, and waits for all parties after each liveTurn. So
+// messages take time, cross each other, and come in any order. It ends when all jobs are over, and judges the run
+// like JudgeReplay, but for what the messages of this run took. An error says what the
 // parties did that no federation may do, such as to start half a gang. Apart has coordinator and sites run in
 // processes of their own; nil: all parties run in this one.
 func JudgeLive(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, speed float64, apart *Apart) ([]acceptance.Verdict, *history.History, error) {
@@ -59,7 +62,7 @@ func JudgeLive(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus,
 			wrong = append(wrong, fmt.Errorf("scenarios: %s: the messages are inconsistent: %v", policy, p))
 		}
 	}
-	return acceptance.Judge(s, run.history), run.history, errors.Join(wrong...)
+	return acceptance.Judge(s, run.history, hopsToEnd*run.slowest), run.history, errors.Join(wrong...)
 }
 
 // buildLiveTestbed builds the testbed of a scenario that runs live.
@@ -83,11 +86,17 @@ func latestEnd(s spec.Scenario) protocol.Time {
 	return end.Add(time.Hour)
 }
 
+// hopsToEnd is what may be late between what is decided of several runs at one instant and the end of one: Confirm,
+// Launch, and the tick that ends it.
+const hopsToEnd = 3
+
 // A liveCase is a scenario that runs live, and what its parties have said so far.
 type liveCase struct {
 	jobs []protocol.Job // of a job in parts, its parts
 
 	mu      sync.Mutex
+	clock   bus.Clock     // the current one; zero until all sites have joined
+	slowest time.Duration // of all messages, by the clock
 	history *history.History
 	awaited map[protocol.Party]bool // agents that the coordinator has not answered yet
 	joined  chan struct{}           // closed when it has answered all
@@ -97,10 +106,12 @@ type liveCase struct {
 type heardMachine struct {
 	bus.Machine
 	heard func([]protocol.Message)
+	took  func(time.Duration) // is told what each message took to come
 }
 
 // Step implements bus.Machine.
 func (m heardMachine) Step(now protocol.Time, in protocol.Message) []protocol.Message {
+	m.took(now.Sub(in.At))
 	said := m.Machine.Step(now, in)
 	m.heard(said)
 	return said
@@ -116,7 +127,7 @@ func (m heardMachine) Tick(now protocol.Time) []protocol.Message {
 // play runs the parties until all jobs are over, or until a time.
 func (c *liveCase) play(ctx context.Context, hub bus.Bus, st *Testbed, speed float64, until protocol.Time) error {
 	for who, m := range st.Parties {
-		st.Parties[who] = heardMachine{m, c.add}
+		st.Parties[who] = heardMachine{m, c.add, c.noteDelay}
 	}
 	loops, err := connectParties(ctx, hub, st.Parties)
 	if err != nil {
@@ -128,9 +139,10 @@ func (c *liveCase) play(ctx context.Context, hub bus.Bus, st *Testbed, speed flo
 		return err
 	}
 	loops.pause()
-	clock := bus.Clock{Start: st.Start, Began: time.Now(), Speed: speed}
-	loops.run(clock, slices.Collect(maps.Keys(st.Parties)))
-	return c.awaitEnd(loops.ctx, clock, until)
+	return c.playTurns(st.Start, speed, until, func(clock bus.Clock) error {
+		loops.run(clock, slices.Collect(maps.Keys(st.Parties)))
+		return loops.awaitStop(clock)
+	})
 }
 
 // standingClock returns the clock by which the sites join, before the first job comes and the first event happens.
@@ -157,18 +169,35 @@ func (c *liveCase) awaitJoined(ctx context.Context) error {
 	}
 }
 
-// awaitEnd waits until all jobs are over, or until a time.
-func (c *liveCase) awaitEnd(ctx context.Context, clock bus.Clock, until protocol.Time) error {
-	look := time.NewTicker(livePoll)
-	defer look.Stop()
-	for !c.isOver() && clock.Now() < until {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-look.C:
+// playTurns has all parties follow a clock from start on, turn by turn, until all jobs are over, or until a time.
+func (c *liveCase) playTurns(start protocol.Time, speed float64, until protocol.Time, play func(bus.Clock) error) error {
+	for clock := (bus.Clock{Start: start, Speed: speed}); !c.isOver() && clock.Start < until; clock.Start = clock.Until {
+		clock.Began, clock.Until = time.Now(), clock.Start.Add(liveTurn)
+		c.mu.Lock()
+		c.clock = clock
+		c.mu.Unlock()
+		if err := play(clock); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// noteDelay notes what a message took to come.
+func (c *liveCase) noteDelay(took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.slowest = max(c.slowest, took)
+}
+
+// hear adds a message that a tap heard.
+func (c *liveCase) hear(m protocol.Message) {
+	c.add([]protocol.Message{m})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.clock.Start != 0 {
+		c.slowest = max(c.slowest, c.clock.Now().Sub(m.At))
+	}
 }
 
 // add adds messages to the history.

@@ -12,6 +12,7 @@ import (
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/acceptance"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
@@ -40,23 +41,7 @@ expect:
 
 func TestACaseHoldsLive(t *testing.T) {
 	for where, failing := range map[string]int{"east": 0, "west": 1} {
-		file := filepath.Join(t.TempDir(), "live.yaml")
-		if err := os.WriteFile(file, []byte(strings.Replace(liveCase, "WHERE", where, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s, err := spec.LoadScenario(file, spec.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		server, err := natsbus.StartServer(natsbus.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		verdicts, _, err := scenarios.JudgeLive(t.Context(), s, scenarios.PolicyAuction, server, 60, nil)
-		server.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		verdicts := judgeLive(t, strings.Replace(liveCase, "WHERE", where, 1), 60, func(server bus.Bus) bus.Bus { return server })
 		failed := 0
 		for _, v := range verdicts {
 			if !v.Holds() {
@@ -110,10 +95,40 @@ func (c *lateConn) Send(ctx context.Context, ms ...protocol.Message) error {
 	return c.Conn.Send(ctx, ms...)
 }
 
-// A process may take seconds to join on a busy machine: what a case has happen in its first minute waits for it.
-func TestTheClockOfALiveCaseWaitsUntilAllSitesHaveJoined(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "late.yaml")
-	if err := os.WriteFile(file, []byte(lateCase), 0o600); err != nil {
+// A slowBus has what an agent says take a fifth of a second each time, as of a process that waits for its turn on a
+// busy machine.
+type slowBus struct{ bus.Bus }
+
+// Connect implements bus.Bus.
+func (b slowBus) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error) {
+	conn, err := b.Bus.Connect(ctx, who)
+	if who == protocol.AgentParty("east") {
+		conn = slowConn{conn}
+	}
+	return conn, err
+}
+
+type slowConn struct{ bus.Conn }
+
+// Send implements bus.Conn.
+func (c slowConn) Send(ctx context.Context, ms ...protocol.Message) error {
+	time.Sleep(200 * time.Millisecond)
+	return c.Conn.Send(ctx, ms...)
+}
+
+// At 300 times a fifth of a second is a minute, and a job starts after three messages of its agent.
+func TestTheClockOfALiveCaseWaitsForWhoIsLate(t *testing.T) {
+	verdicts := judgeLive(t, strings.NewReplacer("by: 30s", "by: 90s", "events:\n  - {at: 30s, silent: east, for: 1m}\n", "").Replace(lateCase), 300, func(server bus.Bus) bus.Bus { return slowBus{server} })
+	if len(verdicts) != 1 || !verdicts[0].Holds() {
+		t.Errorf("%+v", verdicts)
+	}
+}
+
+// judgeLive plays a case in this process.
+func judgeLive(t *testing.T, text string, speed float64, over func(bus.Bus) bus.Bus) []acceptance.Verdict {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "case.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s, err := spec.LoadScenario(file, spec.Options{})
@@ -125,8 +140,17 @@ func TestTheClockOfALiveCaseWaitsUntilAllSitesHaveJoined(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	verdicts, _, err := scenarios.JudgeLive(t.Context(), s, scenarios.PolicyAuction, lateBus{server}, 20, nil)
-	if err != nil || len(verdicts) != 1 || !verdicts[0].Holds() {
-		t.Errorf("%+v, %v", verdicts, err)
+	verdicts, _, err := scenarios.JudgeLive(t.Context(), s, scenarios.PolicyAuction, over(server), speed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return verdicts
+}
+
+// A process may take seconds to join on a busy machine: what a case has happen in its first minute waits for it.
+func TestTheClockOfALiveCaseWaitsUntilAllSitesHaveJoined(t *testing.T) {
+	verdicts := judgeLive(t, lateCase, 20, func(server bus.Bus) bus.Bus { return lateBus{server} })
+	if len(verdicts) != 1 || !verdicts[0].Holds() {
+		t.Errorf("%+v", verdicts)
 	}
 }

@@ -26,6 +26,7 @@ type Apart struct {
 // A PartyProcess is a process whose parties are connected.
 type PartyProcess interface {
 	SetClock(clock bus.Clock) error // has them begin, or go on, by a clock
+	AwaitStop() error               // returns when they stand where the clock stops
 	Wait() error                    // waits for its end, and returns why it ended
 	Stop()                          // ends it
 }
@@ -41,9 +42,9 @@ func processesOf(s spec.Scenario) (all [][]protocol.Party) {
 }
 
 // RunParties runs some parties of a scenario on a bus, as a process of a case that runs apart does, by each clock
-// that comes until the next one does. It ends when no more will come or ctx ends, and with an error if a party
-// fails. Connected is called when all are connected.
-func RunParties(ctx context.Context, s spec.Scenario, policy string, parties []protocol.Party, hub bus.Bus, connected func() (clocks <-chan bus.Clock, err error)) error {
+// that comes until it stops or the next one comes. It ends when no more will come or ctx ends, and with an error if
+// a party fails. Connected is called when all are connected, and stopped when all stand where a clock stops.
+func RunParties(ctx context.Context, s spec.Scenario, policy string, parties []protocol.Party, hub bus.Bus, connected func() (clocks <-chan bus.Clock, err error), stopped func() error) error {
 	st, err := buildLiveTestbed(s, policy)
 	if err != nil {
 		return err
@@ -76,6 +77,15 @@ func RunParties(ctx context.Context, s spec.Scenario, policy string, parties []p
 			}
 			loops.pause()
 			loops.run(clock, parties)
+			if clock.Until == 0 {
+				continue
+			}
+			if err := loops.awaitStop(clock); err != nil {
+				continue // it ends above
+			}
+			if err := stopped(); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -103,8 +113,9 @@ func connectParties(ctx context.Context, hub bus.Bus, machines map[protocol.Part
 	return l, nil
 }
 
-// run runs some of the parties by a clock.
+// run runs some of the parties by a clock, which begins now.
 func (l *partyLoops) run(clock bus.Clock, parties []protocol.Party) {
+	clock.Began = time.Now()
 	var ctx context.Context
 	ctx, l.paused = context.WithCancel(l.ctx)
 	for _, who := range parties {
@@ -131,6 +142,17 @@ func (openConn) Close() error { return nil }
 func (l *partyLoops) pause() {
 	l.paused()
 	l.running.Wait()
+}
+
+// awaitStop returns when the parties that run by a clock stand where it stops.
+func (l *partyLoops) awaitStop(clock bus.Clock) error {
+	select {
+	case <-l.ctx.Done():
+		return context.Cause(l.ctx)
+	case <-time.After(bus.Clock{Start: clock.Start, Began: time.Now(), Speed: clock.Speed}.DurationUntil(clock.Until)):
+	}
+	l.pause()
+	return nil
 }
 
 // end ends all loops.
@@ -167,7 +189,7 @@ func (c *liveCase) playApart(ctx context.Context, hub bus.Bus, st *Testbed, spee
 	defer loops.end()
 	go func() {
 		for m := range apart.Tap.Messages() {
-			c.add([]protocol.Message{m})
+			c.hear(m)
 		}
 		loops.cancel(fmt.Errorf("scenarios: the tap failed: %w", apart.Tap.Close()))
 	}()
@@ -191,10 +213,17 @@ func (c *liveCase) playApart(ctx context.Context, hub bus.Bus, st *Testbed, spee
 	if err := c.awaitJoined(loops.ctx); err != nil {
 		return err
 	}
-	clock := bus.Clock{Start: st.Start, Began: time.Now(), Speed: speed}
-	if err := setClock(clock); err != nil {
+	return c.playTurns(st.Start, speed, until, func(clock bus.Clock) error {
+		if err := setClock(clock); err != nil {
+			return err
+		}
+		loops.run(clock, slices.Collect(maps.Keys(here)))
+		err := loops.awaitStop(clock)
+		for i, p := range processes {
+			if failed := p.AwaitStop(); failed != nil && err == nil {
+				err = ended(i, failed)
+			}
+		}
 		return err
-	}
-	loops.run(clock, slices.Collect(maps.Keys(here)))
-	return c.awaitEnd(loops.ctx, clock, until)
+	})
 }

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,12 +30,17 @@ type partySetup struct {
 	Logins             map[protocol.Party]natsbus.Login
 }
 
-// A partyClock is each further line: by which clock the parties begin, or go on.
+// A partyClock is each further line: by which clock the parties begin, or go on, from when they read it.
 type partyClock struct {
-	Start protocol.Time
-	Began time.Time
-	Speed float64
+	Start, Until protocol.Time
+	Speed        float64
 }
+
+// What a process says, each on a line of its own.
+const (
+	partiesConnected = "connected"
+	partiesStopped   = "stopped" // they stand where their clock stops
+)
 
 // newScenarioPartyCommand is `gridbid scenario party`, which `gridbid scenario test --live=processes` runs: some
 // parties of a case, until the pipe by which it is told so is closed.
@@ -68,7 +72,7 @@ func runPartyProcess(ctx context.Context, in *bufio.Reader, out io.Writer) error
 	}
 	hub := natsbus.DialAs(setup.URL, setup.Logins)
 	return scenarios.RunParties(ctx, s, setup.Policy, parties, hub, func() (<-chan bus.Clock, error) {
-		if _, err := fmt.Fprintln(out, "connected"); err != nil {
+		if _, err := fmt.Fprintln(out, partiesConnected); err != nil {
 			return nil, err
 		}
 		clocks := make(chan bus.Clock)
@@ -76,10 +80,13 @@ func runPartyProcess(ctx context.Context, in *bufio.Reader, out io.Writer) error
 			defer close(clocks) // whoever judges the case has ended when the pipe has
 			var c partyClock
 			for readLine(in, &c) == nil {
-				clocks <- bus.Clock{Start: c.Start, Began: c.Began, Speed: c.Speed}
+				clocks <- bus.Clock{Start: c.Start, Speed: c.Speed, Until: c.Until}
 			}
 		}()
 		return clocks, nil
+	}, func() error {
+		_, err := fmt.Fprintln(out, partiesStopped)
+		return err
 	})
 }
 
@@ -96,6 +103,7 @@ func readLine(in *bufio.Reader, into any) error {
 type partyProcess struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
+	out    *bufio.Reader
 	stderr bytes.Buffer
 	wait   func() error
 }
@@ -126,9 +134,9 @@ func startPartyProcess(ctx context.Context, server *natsbus.Server, setup partyS
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	p.wait = sync.OnceValue(p.cmd.Wait)
+	p.wait, p.out = sync.OnceValue(p.cmd.Wait), bufio.NewReader(out)
 	if err = p.say(setup); err == nil {
-		_, err = bufio.NewReader(out).ReadString('\n')
+		_, err = p.out.ReadString('\n')
 	}
 	if err != nil {
 		p.Stop()
@@ -156,7 +164,13 @@ func (p *partyProcess) whatItSaid() error {
 
 // SetClock implements scenarios.PartyProcess.
 func (p *partyProcess) SetClock(clock bus.Clock) error {
-	return p.say(partyClock{clock.Start, clock.Began, clock.Speed})
+	return p.say(partyClock{clock.Start, clock.Until, clock.Speed})
+}
+
+// AwaitStop implements scenarios.PartyProcess.
+func (p *partyProcess) AwaitStop() error {
+	_, err := p.out.ReadString('\n')
+	return err
 }
 
 // Wait implements scenarios.PartyProcess.

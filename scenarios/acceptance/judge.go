@@ -28,9 +28,10 @@ type Verdict struct {
 // Holds reports whether the expectation was met.
 func (v Verdict) Holds() bool { return v.Got == "" }
 
-// Judge judges a run by the expectations of its scenario, in their order.
-func Judge(s spec.Scenario, h *history.History) (all []Verdict) {
-	j := judge{s, h}
+// Judge judges a run by the expectations of its scenario, in their order. Apart is how far two instants of the run
+// may lie from each other that would be one if messages took no time; 0 of a replay.
+func Judge(s spec.Scenario, h *history.History, apart time.Duration) (all []Verdict) {
+	j := judge{s, h, apart}
 	for _, e := range s.Expect {
 		all = append(all, j.judgeExpectation(e)...)
 	}
@@ -41,6 +42,7 @@ func Judge(s spec.Scenario, h *history.History) (all []Verdict) {
 type judge struct {
 	scenario spec.Scenario
 	history  *history.History
+	apart    time.Duration
 }
 
 // judgeExpectation judges one expectation: for each of its jobs, or once.
@@ -311,8 +313,8 @@ func (j judge) nodes(jobs []protocol.JobID, want int) (expected, got string) {
 	return expected, got
 }
 
-// never judges that at no instant all of some jobs run where they may not. All run at some instant
-// only if all run at the start of one of them.
+// never judges that at no instant all of some jobs run where they may not, but for one that begins as another ends.
+// All run at some instant only if all run at the start of one of them.
 func (j judge) never(all []spec.Presence) (expected, got string) {
 	var words []string
 	for _, p := range all {
@@ -328,7 +330,7 @@ func (j judge) never(all []spec.Presence) (expected, got string) {
 	}
 	slices.Sort(instants)
 	for _, at := range instants {
-		if !slices.ContainsFunc(all, func(p spec.Presence) bool { return !j.presentAt(p, at) }) {
+		if !slices.ContainsFunc(all, func(p spec.Presence) bool { return !j.presentAt(p, at) || !j.presentAt(p, at.Add(j.apart)) }) {
 			return expected, "so it is after " + j.after(at)
 		}
 	}
