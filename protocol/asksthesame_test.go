@@ -9,7 +9,7 @@ import (
 // A job that differs in any field but the four that AsksTheSame leaves out, and those of gangs and elastic jobs, asks
 // for something else.
 func TestEachFieldOfAJobMakesItAnother(t *testing.T) {
-	apart := []string{"ID", "Tenant", "Arrival", "Deadline", "Pods", "MinPods", "Speed", "RequiredTopology", "PreferredTopology", "RequiredFor", "Groups", "Parts", "MaxSites"}
+	apart := []string{"ID", "Tenant", "Arrival", "Deadline", "Pods", "MinPods", "Speed", "RequiredTopology", "PreferredTopology", "RequiredFor", "Groups", "Parts", "MaxSites", "FirstRank", "WholePods", "Leader"}
 	all := reflect.TypeFor[Job]()
 	for i := range all.NumField() {
 		x, y := Job{ID: "x", GPUs: 1, Share: 1000}, Job{ID: "x", GPUs: 1, Share: 1000}

@@ -232,8 +232,9 @@ var grown = []struct {
 	{"call-most-pods", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{func() Job { j := aThinGang; j.MostPods = 4; return j }()}})},
 	{"submit-groups", sent(Submit{Job: aGrouped})},
 	{"submit-parts", sent(Submit{Job: aDividedGang})},
-	{"call-part", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: aDividedGang.PartJobs()})},
-	{"call-part-later", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{func() Job { j := aDividedGang.PartJobs()[0]; j.StartWith = noon.Add(time.Hour); return j }()}})},
+	{"call-part", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{unranked(aDividedGang.PartJobs()[0]), unranked(aDividedGang.PartJobs()[1])}})},
+	{"call-part-ranked", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: aDividedGang.PartJobs()})},
+	{"call-part-later", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{func() Job { j := unranked(aDividedGang.PartJobs()[0]); j.StartWith = noon.Add(time.Hour); return j }()}})},
 	{"parts-committed", sent(PartsDecided{Job: "gang", Epoch: 3, Parts: []PartSite{{Part: "gang.left", Site: "oslo"}}, Committed: true, StartBy: noon.Add(time.Hour)})},
 	{"submit-topology", sent(Submit{Job: aRackGang})},
 	{"service-variants", sent(SubmitService{Service: Service{ID: "chat", Wanted: 2, GPUs: 1, Share: 1000, Variants: []Variant{{Model: "H100", Goodput: 11_300, Power: 560_000, Start: 2 * time.Minute}, {Model: "A100"}}}})},
@@ -374,4 +375,10 @@ func TestJSONIsForPeople(t *testing.T) {
 	if want := `"body":{"job":"a","why":{"code":"cheaper-later","note":"wind at night"}}}`; !strings.HasSuffix(string(text), want) {
 		t.Errorf("JSON = %s; want it to end in %s", text, want)
 	}
+}
+
+// unranked returns a part as it was before parts said where they stand in the whole.
+func unranked(j Job) Job {
+	j.FirstRank, j.WholePods, j.Leader = 0, 0, ""
+	return j
 }

@@ -46,6 +46,11 @@ type Job struct {
 	Parts    []Part `msgpack:"pt,omitempty" json:",omitempty"`
 	MaxSites int    `msgpack:"ms,omitempty" json:",omitempty"`
 	PartOf   JobID  `msgpack:"po,omitempty" json:",omitempty"`
+	// Of a part: how many pods of the whole stand before its own, how many the whole has, and which part has the
+	// first; zero of a coordinator that does not say so. Programs that span the parts count their ranks so.
+	FirstRank int   `msgpack:"fr,omitempty" json:",omitempty"`
+	WholePods int   `msgpack:"wp,omitempty" json:",omitempty"`
+	Leader    JobID `msgpack:"ld,omitempty" json:",omitempty"`
 	// StartWith is, of a part as the market calls it, the first start for which sites offer, since other parts can
 	// start then; 0: any. No job that is submitted, awarded or launched has it.
 	StartWith Time `msgpack:"sw,omitempty" json:",omitempty"`
@@ -174,7 +179,10 @@ func (j Job) MaxWireSize() int {
 		n += len(j.Groups[i].Level) + 32
 	}
 	n += len(j.Speed) * 24
-	n += len(j.PartOf)
+	n += len(j.PartOf) + len(j.Leader)
+	if j.WholePods != 0 {
+		n += 16
+	}
 	if j.StartWith != 0 || j.HasSizes() { // a call of the latter may have MostPods
 		n += 12
 	}

@@ -55,6 +55,7 @@ func PartID(whole JobID, name string) JobID { return whole + "." + JobID(name) }
 // PartJobs returns the parts of j, each as a job: a gang, or a job of one pod. They make up j if it is valid.
 func (j *Job) PartJobs() []Job {
 	all := make([]Job, 0, len(j.Parts))
+	before := 0
 	for _, p := range j.Parts {
 		var pods []Component
 		var groups []PodGroup
@@ -73,6 +74,8 @@ func (j *Job) PartJobs() []Job {
 		part.Parts, part.Groups = nil, groups
 		part = part.WithPods(pods)
 		part.ID, part.PartOf = PartID(j.ID, p.Name), j.ID
+		part.FirstRank, part.WholePods, part.Leader = before, j.PodCount(), PartID(j.ID, j.Parts[0].Name)
+		before += part.PodCount()
 		all = append(all, part)
 	}
 	return all
@@ -100,6 +103,10 @@ func (j *Job) invalidParts() string {
 	switch {
 	case j.StartWith < 0 || j.StartWith != 0 && j.PartOf == "":
 		return "start_with: only the market asks for it, of parts; drop it"
+	case j.PartOf == "" && (j.FirstRank != 0 || j.WholePods != 0 || j.Leader != ""):
+		return "part_of: only a part stands among others; submit the whole job"
+	case j.FirstRank < 0 || j.WholePods != 0 && (j.FirstRank > MaxPods || j.FirstRank+j.PodCount() > j.WholePods) || j.WholePods > MaxPods || len(j.Leader) > maxName:
+		return "part_of: its pods are not among those of the whole job"
 	case n == 0 && j.MaxSites == 0 && j.PartOf == "":
 		return ""
 	case j.IsElastic():

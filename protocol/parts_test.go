@@ -31,6 +31,7 @@ func TestPartsThatCannotBeAreRefusedByField(t *testing.T) {
 		"a job with fewer pods":       {func(j *Job) { j.MinPods = 3 }, "drop min_available"},
 		"an elastic job":              {func(j *Job) { *j = anElastic; j.MaxSites = 2; *j, _ = j.WithEqualParts(2) }, "drop speed"},
 		"groups that are divided":     {func(j *Job) { j.Groups = []PodGroup{{Component: 1, Level: "rack", Pods: 2}} }, "not whole groups of 2"},
+		"ranks of a whole":            {func(j *Job) { j.WholePods = 8 }, "part_of"},
 		"a part with parts":           {func(j *Job) { j.PartOf = "other" }, "part_of"},
 		"ids longer than any may be":  {func(j *Job) { j.ID = JobID(strings.Repeat("x", 125)) }, "with the job's id"},
 		"a job of one pod with parts": {func(j *Job) { j.Pods, j.GPUs, j.Share, j.CPU, j.Memory = nil, 1, 1000, 1, 1 }, "sites.parts"},
@@ -73,6 +74,9 @@ func TestPartsTogetherAreTheWhole(t *testing.T) {
 		var pods, gpus int
 		var cpu, share Milli
 		for _, p := range j.PartJobs() {
+			if p.FirstRank != pods || p.WholePods != j.PodCount() || p.Leader != "whole.1" {
+				t.Fatalf("part %s has the ranks from %d of %d on, led by %s; the parts before it have %d pods", p.ID, p.FirstRank, p.WholePods, p.Leader, pods)
+			}
 			if p.InvalidReason() != "" || p.PartOf != j.ID || p.IsDivided() {
 				t.Fatalf("part %+v: %s", p, p.InvalidReason())
 			}

@@ -37,6 +37,7 @@ const (
 	AnnotationLaunch    = "gridbid.io/launch"         // on objects: the launch in its wire format (see PackLaunch)
 	AnnotationJob       = "gridbid.io/job"            // on objects and pods: the job's id
 	AnnotationDevices   = "gridbid.io/devices"        // on pods: device indexes, "0,3"
+	AnnotationRank      = "gridbid.io/rank"           // on pods of a part of a job at several sites: the pod's rank among those of all parts
 	AnnotationPodsOfJob = "gridbid.io/pods-of-job"    // on pods of a gang: how many pods each Job of their component has
 	AnnotationGPUMilli  = "gridbid.io/gpu-milli"      // on pods and tasks: thousandths of each device
 	AnnotationGPUMemory = "gridbid.io/gpu-memory-mib" // on pods and tasks: MiB of each device

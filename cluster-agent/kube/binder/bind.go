@@ -52,7 +52,7 @@ func (b *Binder) Bind(ctx context.Context, r *Run, p *corev1.Pod, pods []*corev1
 			return refused, err
 		}
 	}
-	return nil, b.createBinding(ctx, r, node, p, devices)
+	return nil, b.createBinding(ctx, r, node, p, devices, nil)
 }
 
 // openNode returns the node of a run if it is still the site's, and open. If it is nil,
@@ -97,11 +97,18 @@ func (b *Binder) awardedDevices(r *Run, node *corev1.Node, p *corev1.Pod, pods [
 }
 
 // createBinding binds a pod, with the annotations by which device plugins and drivers
-// learn which devices were chosen. The UID makes the API server refuse the binding of a
-// later pod of the same name.
-func (b *Binder) createBinding(ctx context.Context, r *Run, node *corev1.Node, p *corev1.Pod, devices []int) error {
+// learn which devices were chosen, and the pod its rank if it has one. The UID makes the
+// API server refuse the binding of a later pod of the same name.
+func (b *Binder) createBinding(ctx context.Context, r *Run, node *corev1.Node, p *corev1.Pod, devices []int, ranks map[types.UID]int) error {
+	annotations := b.bindingAnnotations(r, node, p, devices)
+	if rank, ok := ranks[p.UID]; ok {
+		if annotations == nil {
+			annotations = make(map[string]string)
+		}
+		annotations[kube.AnnotationRank] = strconv.Itoa(rank)
+	}
 	err := b.cfg.Client.CoreV1().Pods(p.Namespace).Bind(ctx, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID, Annotations: b.bindingAnnotations(r, node, p, devices)},
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID, Annotations: annotations},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node.Name},
 	}, metav1.CreateOptions{})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {

@@ -20,6 +20,9 @@ import (
 type Part struct {
 	Run  *Run
 	Pods []*corev1.Pod // all that have not ended, bound or not
+	// Ranks are the pods' ranks among those of all parts of a job at several sites, which their binding tells them;
+	// nil of other jobs.
+	Ranks map[types.UID]int
 }
 
 // A gangPod is a pod of a gang that is to be bound.
@@ -56,7 +59,9 @@ func (b *Binder) BindSet(ctx context.Context, parts []Part) (refused *protocol.R
 	if err := inParallel(pods, func(p *gangPod) error { return b.removeGate(ctx, p.Pod) }); err != nil {
 		return nil, err
 	}
-	return nil, inParallel(pods, func(p *gangPod) error { return b.createBinding(ctx, p.part.Run, p.node, p.Pod, p.devices) })
+	return nil, inParallel(pods, func(p *gangPod) error {
+		return b.createBinding(ctx, p.part.Run, p.node, p.Pod, p.devices, p.part.Ranks)
+	})
 }
 
 // checkSet returns the pods of a gang that are to be bound, with their nodes and

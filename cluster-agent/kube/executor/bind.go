@@ -59,8 +59,14 @@ func (h *KubeExecutor) createCompanions(ctx context.Context, r *run, u *unstruct
 			return err
 		}
 	}
-	if r.launch.Job.IsGang() && r.kind.Kind == "Job" && r.external.Object == "" {
-		return h.createGangService(ctx, r, u)
+	if r.external.Object != "" || !findsEachOther(r.kind, &r.launch.Job) {
+		return nil
+	}
+	if err := h.createHeadlessService(ctx, r, u, u.GetName(), map[string]string{kube.LabelRun: r.name}); err != nil {
+		return err
+	}
+	if j := &r.launch.Job; isPart(j) && j.Leader == j.ID {
+		return h.exportLeader(ctx, r, u)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 	"github.com/gridbid/gridbid/cluster-agent/kube/binder"
@@ -148,6 +149,12 @@ func (h *KubeExecutor) bindGang(ctx context.Context, r *run, pods []*corev1.Pod)
 			return nil
 		}
 		parts[i].Pods = append(parts[i].Pods, p)
+		if rank, ok := r.rankOf(p); ok {
+			if parts[i].Ranks == nil {
+				parts[i].Ranks = make(map[types.UID]int)
+			}
+			parts[i].Ranks[p.UID] = rank
+		}
 	}
 	if !unbound || there < r.launch.Job.PodCount() || !r.companionsCreated {
 		return nil
@@ -162,21 +169,25 @@ func (h *KubeExecutor) bindGang(ctx context.Context, r *run, pods []*corev1.Pod)
 	return err
 }
 
-// createGangService creates the headless Service under which the pods of a Job find each
+// createHeadlessService creates a headless Service under which pods of a Job find each
 // other by name, also before they are ready. The run's object u owns it. Controllers of the
 // other kinds create their own.
-func (h *KubeExecutor) createGangService(ctx context.Context, r *run, u *unstructured.Unstructured) error {
+func (h *KubeExecutor) createHeadlessService(ctx context.Context, r *run, u *unstructured.Unstructured, name string, of map[string]string) error {
 	_, err := h.cfg.Client.CoreV1().Services(r.namespace).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: u.GetName(), Namespace: r.namespace, Labels: map[string]string{kube.LabelSite: h.cfg.Site, kube.LabelRun: r.name},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName(), UID: u.GetUID()}},
+			Name: name, Namespace: r.namespace, Labels: map[string]string{kube.LabelSite: h.cfg.Site, kube.LabelRun: r.name}, OwnerReferences: ownedBy(u),
 		},
-		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true, Selector: map[string]string{kube.LabelRun: r.name}},
+		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true, Selector: of},
 	}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	return err
+}
+
+// ownedBy returns the reference by which an object is deleted with u.
+func ownedBy(u *unstructured.Unstructured) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName(), UID: u.GetUID()}}
 }
 
 // missingPods says how many pods of a gang have not run; "" of other runs.

@@ -198,10 +198,7 @@ func waitsForItsLastPod(t *testing.T, c *cluster, a *agent) {
 		}
 		return bound == 4
 	})
-	for _, p := range c.podsOf(id)[:3] {
-		_, err := c.Client.CoreV1().Pods("default").Patch(c.Context(), p.Name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"plane.test/held":null}}}`), metav1.PatchOptions{})
-		c.FailOnError(err)
-	}
+	c.StartHeldPods(c.podsOf(id)[:3])
 	x := await(a, isLost(id, protocol.NotStarted))
 	if !strings.Contains(x.Why.Note, "of 4 pods 4 exist; not running: ") || len(x.Draw) == 0 {
 		t.Errorf("lost %+v", x)

@@ -17,11 +17,27 @@ import (
 // default of PyTorch's launcher.
 const masterPort = "29500"
 
+// findsEachOther reports whether the pods of a job are told of each other: those of a Job
+// that is a gang, or a part of one.
+func findsEachOther(k *jobKind, j *protocol.Job) bool {
+	return k.Kind == "Job" && (j.IsGang() || isPart(j))
+}
+
+// shapeSet is shapeGang of a gang; a Job for a part of one pod has this one.
+func shapeSet(u *unstructured.Unstructured, k *jobKind, j *protocol.Job) ([]gangTemplate, error) {
+	switch {
+	case j.IsGang():
+		return shapeGang(u, k, j)
+	case findsEachOther(k, j):
+		return nil, shapeIndexedJob(childMap(u.Object, "spec"), "spec", 1, j.WholePods)
+	}
+	return nil, nil
+}
+
 // A gangTemplate says what a pod template of a gang is for.
 type gangTemplate struct {
-	component  int
-	podsOfJob  int    // how many pods each Job of the template has
-	ownService string // name of the headless Service that the executor creates; "": the object's controller does
+	component int
+	podsOfJob int // how many pods each Job of the template has
 }
 
 // shapeGang makes a task run a gang: one pod for each index of a component, all at once. It
@@ -39,7 +55,7 @@ func shapeGang(u *unstructured.Unstructured, k *jobKind, j *protocol.Job) ([]gan
 	case len(j.Pods) != 1:
 		return nil, fmt.Errorf("the job has %d components but a Job has one pod template: give it a JobSet as its task, with a replicatedJob for each", len(j.Pods))
 	}
-	return []gangTemplate{{podsOfJob: j.Pods[0].Pods, ownService: u.GetName()}}, shapeIndexedJob(spec, "spec", j.Pods[0].Pods)
+	return []gangTemplate{{podsOfJob: j.Pods[0].Pods}}, shapeIndexedJob(spec, "spec", j.Pods[0].Pods, j.WholePods)
 }
 
 // shapePodSets has an object whose controller counts its pods itself run a gang: it says how
@@ -72,6 +88,13 @@ func shapePodSets(u *unstructured.Unstructured, k *podsets.Kind, j *protocol.Job
 // component, of the same name.
 func shapeJobSet(spec map[string]any, j *protocol.Job) (all []gangTemplate, err error) {
 	list, _ := spec["replicatedJobs"].([]any)
+	if isPart(j) { // the task is that of the whole job: others run the components that this part has none of
+		list = slices.DeleteFunc(list, func(v any) bool {
+			job, ok := v.(map[string]any)
+			return ok && !slices.ContainsFunc(j.Pods, func(c protocol.Component) bool { return c.Role == job["name"] })
+		})
+		spec["replicatedJobs"] = list
+	}
 	if len(list) != len(j.Pods) {
 		return nil, fmt.Errorf("the task has %d replicatedJobs but the job has %d components: make one for each", len(list), len(j.Pods))
 	}
@@ -102,7 +125,7 @@ func shapeJobSet(spec map[string]any, j *protocol.Job) (all []gangTemplate, err 
 		template := childMap(job, "template")
 		// Its followers would be created only when their leader is bound, which waits for them.
 		delete(childMap(childMap(template, "metadata"), "annotations"), "alpha.jobset.sigs.k8s.io/exclusive-topology")
-		if err := shapeIndexedJob(childMap(template, "spec"), at+".template.spec", t.podsOfJob); err != nil {
+		if err := shapeIndexedJob(childMap(template, "spec"), at+".template.spec", t.podsOfJob, 0); err != nil {
 			return nil, err
 		}
 		all = append(all, t)
@@ -110,11 +133,12 @@ func shapeJobSet(spec map[string]any, j *protocol.Job) (all []gangTemplate, err 
 	return all, nil
 }
 
-// shapeIndexedJob makes the spec of a Job run so many pods at once, each with an index. at
-// is where the spec is, for errors.
-func shapeIndexedJob(spec map[string]any, at string, pods int) error {
+// shapeIndexedJob makes the spec of a Job run so many pods at once, each with an index. The
+// task of a part may have the pods of the whole job, if whole says how many. at is where
+// the spec is, for errors.
+func shapeIndexedJob(spec map[string]any, at string, pods, whole int) error {
 	for _, field := range []string{"parallelism", "completions"} {
-		if v, ok := spec[field]; ok && toInt64(v) != int64(pods) {
+		if v, ok := spec[field]; ok && toInt64(v) != int64(pods) && (whole == 0 || toInt64(v) != int64(whole)) {
 			return fmt.Errorf("the task has %d of %s.%s but the job needs %d pods there: make them equal, or leave it out", toInt64(v), at, field, pods)
 		}
 		spec[field] = int64(pods)
@@ -123,24 +147,22 @@ func shapeIndexedJob(spec map[string]any, at string, pods int) error {
 	return nil
 }
 
-// shapeGangPod has the pods of a template wait behind the gang's gate. Those of a Job are
-// told their rank and where rank 0 is; what the task sets itself stays. Controllers of the
-// other kinds tell their pods themselves.
-func shapeGangPod(t podTemplate, of gangTemplate, j *protocol.Job) {
+// shapeGangPod has the pods of a template wait behind the gang's gate.
+// Controllers of other kinds than Job tell their pods of each other themselves.
+func shapeGangPod(t podTemplate, of gangTemplate) {
 	mergeStringMap(t.metadata, "labels", map[string]string{kube.LabelComponent: strconv.Itoa(of.component)})
 	mergeStringMap(t.metadata, "annotations", map[string]string{kube.AnnotationPodsOfJob: strconv.Itoa(of.podsOfJob)})
 	t.spec["schedulingGates"] = []any{map[string]any{"name": kube.GateGang}}
-	if of.ownService == "" {
-		return
+}
+
+// tellRanks has the pods of a template find each other by the Service of their Job's name;
+// what the task sets itself stays. The rank of a gang's pod is known when it is bound.
+func tellRanks(t podTemplate, name, namespace string, l *protocol.Launch) {
+	t.spec["subdomain"] = name
+	if !l.Job.IsGang() {
+		mergeStringMap(t.metadata, "annotations", map[string]string{kube.AnnotationRank: strconv.Itoa(l.Job.FirstRank)})
 	}
-	t.spec["subdomain"] = of.ownService
-	rank := map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.annotations['" + batchv1.JobCompletionIndexAnnotation + "']"}}
-	vars := []map[string]any{
-		{"name": "MASTER_ADDR", "value": of.ownService + "-0." + of.ownService},
-		{"name": "MASTER_PORT", "value": masterPort},
-		{"name": "WORLD_SIZE", "value": strconv.Itoa(j.PodCount())},
-		{"name": "RANK", "valueFrom": rank},
-	}
+	vars := rankVariables(name, namespace, &l.Job, l.Epoch)
 	for _, c := range slices.Concat(containersIn(t.spec, "initContainers"), containersIn(t.spec, "containers")) {
 		env, _ := c["env"].([]any)
 		for _, v := range vars {

@@ -94,11 +94,9 @@ func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstruct
 			return nil, nil, err
 		}
 	}
-	var gang []gangTemplate
-	if l.Job.IsGang() {
-		if gang, err = shapeGang(u, k, &l.Job); err != nil {
-			return nil, nil, err
-		}
+	gang, err := shapeSet(u, k, &l.Job)
+	if err != nil {
+		return nil, nil, err
 	}
 	// Pod templates: labels to find the pods, our scheduler, and nothing that places them elsewhere.
 	all, err := k.podTemplatesOf(u.Object)
@@ -120,7 +118,10 @@ func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstruct
 		}
 		h.addTolerations(t.spec)
 		if gang != nil {
-			shapeGangPod(t, gang[i], &l.Job)
+			shapeGangPod(t, gang[i])
+		}
+		if findsEachOther(k, &l.Job) {
+			tellRanks(t, u.GetName(), space, &l)
 		}
 	}
 	if k.Kind == "Workflow" { // its pods inherit tolerations from the Workflow

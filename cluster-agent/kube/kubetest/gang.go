@@ -1,11 +1,13 @@
 package kubetest
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // AwaitFirstBinding returns as soon as a pod of a job is bound.
@@ -38,6 +40,15 @@ func (c *Cluster) BoundPodsOfJob(job string) (n int) {
 		}
 	}
 	return n
+}
+
+// StartHeldPods has the kubelets start pods that HeldAnnotations hold.
+func (c *Cluster) StartHeldPods(pods []corev1.Pod) {
+	c.Helper()
+	for _, p := range pods {
+		_, err := c.Client.CoreV1().Pods(p.Namespace).Patch(c.Context(), p.Name, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, heldAnnotation), metav1.PatchOptions{})
+		c.FailOnError(err)
+	}
 }
 
 // ObjectsOfJob returns how many Jobs, pods, Services and claims of a job's runs there are.
