@@ -11,11 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/agents/serving"
 	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/lab/serviceday"
 	"github.com/gridbid/gridbid/scenarios/spec"
-	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
 // serviceBenchFlags are the flags of `gridbid bench services`.
@@ -119,22 +117,11 @@ func (f *serviceBenchFlags) rowsToRun() (out []serviceday.Row, err error) {
 
 // world reads the requests.
 func (f *serviceBenchFlags) world() (*serviceday.World, error) {
-	path := filepath.Join(f.data, "workload", "azure_llm_2023_conv.csv.gz")
-	file, err := os.Open(path)
+	r, err := readRequests(filepath.Join(f.data, "workload", "azure_llm_2023_conv.csv.gz"), nil)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	var pairs []serving.Tokens
-	var minutes trace.MinuteCount
-	if _, err := trace.EachRequest(file, path, nil, func(r trace.Request) error {
-		pairs = append(pairs, serving.Tokens{Prompt: r.Prompt, Output: r.Output})
-		minutes.Add(r)
-		return nil
-	}); err != nil {
-		return nil, err
-	}
-	return serviceday.NewWorld(pairs, minutes.Whole())
+	return serviceday.NewWorld(r.pairs, r.minutes.Whole())
 }
 
 // serviceDayListing returns results as a listing: the means of each row, then their changes.

@@ -78,28 +78,43 @@ func (f *servingFlags) run(cmd *cobra.Command) error {
 	case !(f.class.Percentile > 0 && f.class.Percentile <= 100) || !(f.class.TTFT > 0) || !(f.class.TPOT > 0):
 		return usageError{errors.New("--ttft, --tpot, --percentile: want more than 0, and at most 100 percent")}
 	}
-	file, err := os.Open(f.trace)
-	if err != nil {
-		return usageError{fmt.Errorf("--trace: %w: name a trace of requests, or the folder that has it by $GRIDBID_DATA", err)}
-	}
-	defer file.Close()
-	var pairs []serving.Tokens
-	stats, err := trace.EachRequest(file, f.trace, f.columns, func(r trace.Request) error {
-		pairs = append(pairs, serving.Tokens{Prompt: r.Prompt, Output: r.Output})
-		return nil
-	})
-	if err == nil && len(pairs) == 0 {
+	r, err := readRequests(f.trace, f.columns)
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("--trace: %w: name a trace of requests, or the folder that has it by $GRIDBID_DATA", err)
+	} else if err == nil && len(r.pairs) == 0 {
 		err = fmt.Errorf("%s has no request with an answer", f.trace)
 	}
 	if err != nil {
 		return usageError{err}
 	}
-	table, err := serving.Tabulate(serving.Profiles()[i], pairs, f.class, f.requests, 1)
+	table, err := serving.Tabulate(serving.Profiles()[i], r.pairs, f.class, f.requests, 1)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d requests in %v (%s), %d without an answer dropped\n", f.trace, stats.Rows, stats.Span.Round(1e9), stats.Format, stats.Failed)
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d requests in %v (%s), %d without an answer dropped\n", f.trace, r.stats.Rows, r.stats.Span.Round(1e9), r.stats.Format, r.stats.Failed)
 	return f.printView(cmd, servingListing(&table))
+}
+
+// recordedRequests are the requests of a trace: their tokens, and how many came in each minute.
+type recordedRequests struct {
+	pairs   []serving.Tokens
+	minutes trace.MinuteCount
+	stats   trace.RequestStats
+}
+
+// readRequests reads a trace of requests.
+func readRequests(path string, columns map[string]string) (r recordedRequests, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return r, err
+	}
+	defer file.Close()
+	r.stats, err = trace.EachRequest(file, path, columns, func(x trace.Request) error {
+		r.pairs = append(r.pairs, serving.Tokens{Prompt: x.Prompt, Output: x.Output})
+		r.minutes.Add(x)
+		return nil
+	})
+	return r, err
 }
 
 // servingListing returns a table as a listing.

@@ -107,6 +107,63 @@ func TestTheTableOfWhatLearnsIsTrue(t *testing.T) {
 	}
 }
 
+var (
+	serviceRow  = regexp.MustCompile(`(?m)^\| (S-D\d+|(?:SW|[WEPDKRSM])\d+[a-d]?) \| ([^|]+) \| ([^|]+) \|([^|]*)\|$`)
+	serviceCase = regexp.MustCompile(`^# (?:(?:S-D|[WEPDKRS])\d+[a-d]?(?:, )?)+`)
+	oneOfThem   = regexp.MustCompile(`(?:S-D|[WEPDKRS])\d+[a-d]?`)
+)
+
+// The table of services has each case once, and what it names exists; a file that says at its top which case it is
+// stands in the row of that.
+func TestTheTableOfServicesIsTrue(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/acceptance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make(map[string]string)
+	for _, row := range serviceRow.FindAllStringSubmatch(string(doc), -1) {
+		id, by := row[1], row[3]
+		if rows[id] != "" {
+			t.Errorf("%s has two rows", id)
+		}
+		if rows[id] = by; by == "–" && strings.TrimSpace(row[4]) == "" {
+			t.Errorf("%s is held by nothing, and its row does not say why", id)
+		}
+		for _, x := range testOf.FindAllStringSubmatch(by, -1) {
+			if fileOfTest(t, x[2], x[1]) == "" {
+				t.Errorf("%s: there is no %s in %s", id, x[1], x[2])
+			}
+		}
+		for _, x := range fileName.FindAllStringSubmatch(testOf.ReplaceAllString(by, ""), -1) {
+			if _, err := os.Stat(x[1] + ".yaml"); err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+	}
+	for of, n := range map[string]int{"W": 9, "E": 4, "P": 14, "D": 7, "SW": 9, "R": 4, "S": 4, "M": 5, "S-D": 10} {
+		for i := range n {
+			if id := fmt.Sprint(of, i+1); rows[id] == "" {
+				t.Errorf("%s has no row", id)
+			}
+		}
+	}
+	files, err := filepath.Glob("*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d cases: %v", len(files), err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, id := range oneOfThem.FindAllString(serviceCase.FindString(string(text)), -1) {
+			if name := strings.TrimSuffix(f, ".yaml"); !strings.Contains(rows[id], "`"+name+"`") && (id[0] != 'E' || strings.Contains(string(text), "\nservices:")) {
+				t.Errorf("the row of %s does not name %s", id, name)
+			}
+		}
+	}
+}
+
 // casesOf returns the cases that a file says at its top to be: those of its first sentence.
 func casesOf(t *testing.T, file string) []string {
 	t.Helper()
