@@ -149,6 +149,11 @@ func (l Loop) runSteps(ctx context.Context, conn Conn, m Machine, t *stepBatch, 
 			}
 			t.stepMessage(msg)
 			t.stepPendingMessages(conn)
+			// What the messages make due at once is of the same turn: it waits for no timer, and for one write
+			// in place of two.
+			if due := m.Due(); due != 0 && due <= l.Clock.Now() {
+				t.tickMachine()
+			}
 		case <-alarm.C:
 			t.tickMachine()
 		}

@@ -113,6 +113,49 @@ func TestNonBindingMessagesDoNotWaitForTheDisk(t *testing.T) {
 	}
 }
 
+// A promptMachine is due as soon as it has a message, and sends then.
+type promptMachine struct {
+	persistingMachine
+	due protocol.Time
+}
+
+func (k *promptMachine) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	k.due = now
+	return k.persistingMachine.Step(now, m)
+}
+
+func (k *promptMachine) Tick(now protocol.Time) []protocol.Message {
+	k.due, k.events = 0, k.events[:0]
+	return []protocol.Message{k.sender.NewMessage(now, "", protocol.Accept{Job: "by a tick"})}
+}
+func (k *promptMachine) Due() protocol.Time { return k.due }
+
+// A countingConn counts how many messages each Send has.
+type countingConn struct {
+	*recordingConn
+	sizes chan int
+}
+
+func (c countingConn) Send(ctx context.Context, ms ...protocol.Message) error {
+	c.sizes <- len(ms)
+	return c.recordingConn.Send(ctx, ms...)
+}
+
+// What a message makes due at once is sent together with what the message is answered by.
+func TestATickThatIsDueAtOnceIsOfTheMessagesTurn(t *testing.T) {
+	conn, ended := countingConn{newMailbox(), make(chan int, 10)}, make(chan error, 1)
+	m := &promptMachine{persistingMachine: persistingMachine{sender: protocol.Sender{Party: oslo}}}
+	go func() { ended <- bus.RunMachine(t.Context(), conn, m) }()
+	conn.received <- start("a")
+	if n := <-conn.sizes; n != 2 {
+		t.Errorf("%d messages were sent in the first turn; want the answer and that of the tick", n)
+	}
+	close(conn.received)
+	if err := <-ended; !errors.Is(err, bus.ErrClosed) {
+		t.Errorf("ended with %v", err)
+	}
+}
+
 // Events without messages are persisted too, after a while, and when the loop ends at the latest.
 func TestEventsWithoutMessagesArePersisted(t *testing.T) {
 	for _, waits := range []bool{true, false} {
