@@ -183,7 +183,7 @@ func (a *Agent) workDue() (due protocol.Time) {
 	if a.lacksNodes() {
 		return due
 	}
-	for _, t := range []protocol.Time{a.nextStartReport(), a.nextServiceResend(), a.nextRecall(), a.nextLeave()} {
+	for _, t := range []protocol.Time{a.nextStartReport(), a.servicesDue(), a.nextRecall(), a.nextLeave()} {
 		if t != 0 && (due == 0 || t < due) {
 			due = t
 		}

@@ -25,12 +25,15 @@ func (a *Agent) answerCallForCapacity(now protocol.Time, c protocol.CallForCapac
 func (a *Agent) bidForService(now protocol.Time, s *protocol.Service, w protocol.Weights) protocol.ReplicaBid {
 	b := protocol.ReplicaBid{Service: s.ID}
 	price := replicaPricing{agent: a, from: now, until: now.Add(s.MoveHorizon()), weights: w}
+	var draw protocol.Milliwatts // of the replica that draws most
 	if h := a.services[s.ID]; h != nil {
 		b.Held = h.status()
 		b.Held.Service = ""
 		for _, r := range h.replicas {
 			b.HeldCost += (price.hourly(r.Power) + price.ofRoom(s, r.Model)) / protocol.Microdollars(len(h.replicas))
+			draw = max(draw, r.Power)
 		}
+		b.Hourly = price.nextHour(draw)
 	}
 	b.Why = a.refusesService(s)
 	if b.Why.Code == "" && a.curve == nil {
@@ -43,6 +46,7 @@ func (a *Agent) bidForService(now protocol.Time, s *protocol.Service, w protocol
 	j.ID = protocol.ReplicaName(s.ID, 0)
 	for _, q := range a.fleet.QuoteReplicas(now, j, protocol.MaxReplicas) {
 		b.Available++
+		draw = max(draw, s.PowerOn(q.Model, q.Power))
 		cost := price.hourly(s.PowerOn(q.Model, q.Power)+q.WakesDrawn) + price.ofRoom(s, q.Model)
 		if n := len(b.Steps); n > 0 && b.Steps[n-1].Cost == cost {
 			b.Steps[n-1].Count++
@@ -50,6 +54,7 @@ func (a *Agent) bidForService(now protocol.Time, s *protocol.Service, w protocol
 			b.Steps = append(b.Steps, protocol.CostStep{Count: 1, Cost: cost})
 		}
 	}
+	b.Hourly = price.nextHour(draw)
 	if b.Available == 0 {
 		if _, b.Why = a.fleet.RunConfigs(j); b.Why.Code == "" {
 			b.Why.Code = protocol.NoCapacity
@@ -75,6 +80,14 @@ func (p *replicaPricing) hourly(power protocol.Milliwatts) protocol.Microdollars
 	cost := float64(money+p.weights.CarbonCost(carbon)) * float64(time.Hour/time.Millisecond) / float64(hours)
 	const most = float64(protocol.MaxMoney) / 2
 	return protocol.Microdollars(min(max(cost, -most), most))
+}
+
+// nextHour returns what a draw takes in the hour from now on.
+func (p *replicaPricing) nextHour(power protocol.Milliwatts) (u protocol.ReplicaUse) {
+	if p.agent.curve != nil {
+		u.Energy, u.Carbon, u.Money = p.agent.curve.CostBetween(p.from, p.from.Add(time.Hour), power)
+	}
+	return u
 }
 
 // ofRoom returns what the GPUs of a replica are worth to jobs in an hour, by the shadow prices of the last

@@ -20,6 +20,7 @@ type heldService struct {
 	newest   int                    // the number that was given last
 	since    protocol.Time          // since when some have no node; 0: all have one
 	reported protocol.ReplicaStatus
+	meter    replicaMeter
 
 	// What the executor knows.
 	unordered bool   // replicas has changed since the last RunReplicas
@@ -54,6 +55,10 @@ func (a *Agent) applyAssign(now protocol.Time, b protocol.AssignReplicas) {
 	if !h.service.SameReplica(&b.Service) {
 		keep = 0
 	}
+	h.countReplicas(now)
+	if h.count == 0 && b.Count > 0 && len(h.running) == 0 { // what it took before was read when it left
+		h.meter = replicaMeter{}
+	}
 	h.service, h.revision, h.count = b.Service, b.Revision, b.Count
 	for len(h.replicas) > keep {
 		last := h.replicas[len(h.replicas)-1]
@@ -66,6 +71,7 @@ func (a *Agent) applyAssign(now protocol.Time, b protocol.AssignReplicas) {
 // dropReplica frees the capacity of a replica that does not run.
 func (a *Agent) dropReplica(now protocol.Time, h *heldService, number int) {
 	a.fleet.EndRun(now, protocol.ReplicaName(h.service.ID, number))
+	h.countReplicas(now)
 	h.forgetReplica(number)
 }
 
@@ -84,8 +90,8 @@ func (h *heldService) replicaJob(number int) protocol.Job {
 }
 
 // refusesService returns why the site holds no replicas of a service, or no Code. A site with terms or
-// a tariff holds none of other tenants: what it lends to jobs comes back, and a replica does not; and no
-// replica is billed.
+// a tariff holds none of other tenants: what it lends to jobs comes back, and a replica does not; and
+// replicas pay for energy alone.
 func (a *Agent) refusesService(s *protocol.Service) protocol.Reason {
 	switch t := &a.cfg.Terms; {
 	case !a.cfg.Services:
@@ -117,6 +123,7 @@ func (a *Agent) keepServices(now protocol.Time) (msgs []protocol.Message) {
 			h.since = now
 		}
 		msgs = append(msgs, a.orderReplicas(now, h)...)
+		a.readMeter(now, h)
 		if s := h.status(); s != h.reported {
 			h.reported = s
 			msgs = append(msgs, a.messageTo(now, protocol.Coordinator, s)...)
@@ -197,6 +204,7 @@ func (a *Agent) handleReplicasRunning(now protocol.Time, b protocol.ReplicasRunn
 		a.fleet.EndRun(now, protocol.ReplicaName(h.service.ID, r.Number))
 	}
 	h.stopping = nil
+	h.countReplicas(now)
 	clear(h.running)
 	for _, n := range b.Running {
 		if slices.ContainsFunc(h.replicas, func(r protocol.Replica) bool { return r.Number == n }) {
@@ -210,11 +218,20 @@ func (a *Agent) handleReplicasRunning(now protocol.Time, b protocol.ReplicasRunn
 	}
 }
 
-// nextServiceResend returns when the next RunReplicas is to be repeated; 0: none.
-func (a *Agent) nextServiceResend() (due protocol.Time) {
+// servicesDue returns when the next RunReplicas is to be repeated, or the next meter to be read; 0: none.
+func (a *Agent) servicesDue() (due protocol.Time) {
+	sooner := func(t protocol.Time) {
+		if due == 0 || t < due {
+			due = t
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(a.services)) {
-		if h := a.services[id]; h.order > 0 && !h.answered && (due == 0 || h.resendAt < due) {
-			due = h.resendAt
+		h := a.services[id]
+		if h.order > 0 && !h.answered {
+			sooner(h.resendAt)
+		}
+		if len(h.running) > 0 {
+			sooner(h.meter.nextReading())
 		}
 	}
 	return due
@@ -229,7 +246,7 @@ func (h *heldService) status() protocol.ReplicaStatus {
 	}
 	return protocol.ReplicaStatus{
 		Service: h.service.ID, Revision: h.acked.Revision, Assigned: h.acked.Assigned,
-		Ready: len(h.running), Pending: h.count - len(h.replicas), Since: h.since,
+		Ready: len(h.running), Pending: h.count - len(h.replicas), Since: h.since, Meter: h.meter.reading,
 	}
 }
 

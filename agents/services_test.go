@@ -196,7 +196,7 @@ func TestAnOrderIsRepeatedUntilItIsAnswered(t *testing.T) {
 		t.Errorf("it repeats %+v; want %+v", o, first)
 	}
 	s.hear(&s.executor, protocol.ReplicasRunning{Service: "llm", Revision: first.Revision, Running: []int{1}})
-	if due := s.agent.nextServiceResend(); due != 0 {
+	if due := s.agent.servicesDue(); due != s.now.Floor(time.Hour).Add(time.Hour) { // when its meter is read
 		t.Errorf("an answered order is due again at %v", due)
 	}
 }

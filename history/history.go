@@ -252,7 +252,7 @@ func (b *History) foldSiteMessage(from MessageRef, m protocol.Message) {
 		b.foldDrain(from, body)
 	case protocol.SiteCondition:
 		b.foldCondition(from, body)
-	case protocol.SubmitService, protocol.ServiceDivision, protocol.ReplicaStatus:
+	case protocol.SubmitService, protocol.ServiceDivision, protocol.ReplicaStatus, protocol.ServiceSettlement:
 		b.foldService(from, m)
 	// A snapshot restores the number of settled jobs from the accounts of an earlier
 	// incarnation, whose settlements are not in this stream.

@@ -13,7 +13,14 @@ type ServiceRecord struct {
 	Submitted MessageRef
 	Decisions []ServiceDecision // oldest first; a live view keeps only the newest
 	Preview   *ServiceDecision  // the newest of what a rebalance would decide; nil: nobody asked
+	Payments  []ServicePayment
 	status    map[string][]siteReplicas
+}
+
+// A ServicePayment is what was paid to a site for an hour of its replicas, or for less.
+type ServicePayment struct {
+	From    MessageRef
+	Settled protocol.ServiceSettlement
 }
 
 // A ServiceDecision is how the coordinator divided a service.
@@ -66,6 +73,10 @@ func (b *History) foldService(from MessageRef, m protocol.Message) {
 			s.Decisions = s.Decisions[:0]
 		}
 		s.Decisions = append(s.Decisions, ServiceDecision{from, body})
+	case protocol.ServiceSettlement:
+		b.noteTenant(body.Payer)
+		s := b.serviceRecord(body.Service)
+		s.Payments = append(s.Payments, ServicePayment{from, body})
 	case protocol.ReplicaStatus:
 		b.serviceRecord(body.Service).addStatus(from.From.SiteName(), siteReplicas{from.At, body}, b.cfg.Live)
 	}

@@ -115,7 +115,7 @@ var bodyTypesByKind = func() map[string]reflect.Type {
 	for _, b := range []Body{
 		Submit{}, CallForBids{}, Bids{}, Award{}, Defer{}, Reject{}, Accept{}, Decline{}, Launch{}, Started{}, Finished{},
 		CompletedRun{}, Interrupted{}, PartsDecided{}, Preempt{}, Preempted{}, UsageReport{}, Settlement{}, JobStatus{}, RegisterSite{}, Inventory{}, Signal{}, IdleReading{}, SiteUsage{}, JudgeRequest{}, JudgeAnswer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, InputLog{}, Snapshot{}, DecommissionSite{}, QuoteRequest{}, Quote{}, LogRequest{}, JobLog{}, Heartbeat{}, SiteCondition{}, SitePrices{}, LocalStart{},
-		SubmitService{}, ScaleService{}, RebalanceService{}, DeleteService{}, CallForCapacity{}, CapacityBid{}, ServiceDivision{}, ServiceStatus{}, AssignReplicas{}, ReplicaStatus{}, RunReplicas{}, ReplicasRunning{},
+		SubmitService{}, ScaleService{}, RebalanceService{}, DeleteService{}, CallForCapacity{}, CapacityBid{}, ServiceDivision{}, ServiceStatus{}, AssignReplicas{}, ReplicaStatus{}, ServiceSettlement{}, RunReplicas{}, ReplicasRunning{},
 		LogHead{}, Receipt{}, SiteClearing{}, LogBegin{}, LogEntries{}, Openings{},
 	} {
 		byName[b.messageKind()] = reflect.TypeOf(b)

@@ -52,6 +52,7 @@
 //	ServiceStatus    service-status coordinator -> queue        status of a service that the queue submitted
 //	AssignReplicas   assign         coordinator -> agent        hold so many from now on
 //	ReplicaStatus    replicas       agent       -> coordinator  so many run, so many find no node
+//	ServiceSettlement service-settled coordinator -> all        what they took since the reading before, and what is paid for it
 //	RunReplicas      run-replicas   agent       -> executor     run these, on these nodes and GPUs, and no others
 //	ReplicasRunning  running        executor    -> agent        these run; these were lost
 //

@@ -42,7 +42,7 @@ func withinBounds[T ~int64](v, most T) bool { return v >= -most && v <= most }
 func (m Message) IsPlausible() bool {
 	by := func(role string) bool { return strings.HasPrefix(string(m.From), role) }
 	switch b := m.Body.(type) {
-	case CallForBids, SitePrices, Award, Defer, Reject, Settlement, Confirm, JobStatus, JudgeRequest, PartsDecided, Preempt, CallForCapacity, ServiceDivision, ServiceStatus, AssignReplicas:
+	case CallForBids, SitePrices, Award, Defer, Reject, Settlement, Confirm, JobStatus, JudgeRequest, PartsDecided, Preempt, CallForCapacity, ServiceDivision, ServiceStatus, ServiceSettlement, AssignReplicas:
 		return m.From == Coordinator
 	case RegisterSite:
 		return b.Site != "" && m.From == AgentParty(b.Site) && !nameTooLong(b.Location.Region) && !nameTooLong(b.Location.Provider)

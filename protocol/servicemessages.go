@@ -1,6 +1,9 @@
 package protocol
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Messages about services: see coordinator/services.
 type (
@@ -52,6 +55,7 @@ type (
 		HeldCost  Microdollars  `msgpack:"hc,omitempty"` // an hour, of each replica that is here
 		Held      ReplicaStatus `msgpack:"h,omitempty"`  // as of now
 		Why       Reason        `msgpack:"w,omitempty"`  // why none is available
+		Hourly    ReplicaUse    `msgpack:"u,omitempty"`  // of the replica, here or to come, that draws most: in the hour from now on
 	}
 
 	// A CostStep is replicas that cost the same.
@@ -123,6 +127,38 @@ type (
 		Ready    int       `msgpack:"rd,omitempty"` // that run
 		Pending  int       `msgpack:"p,omitempty"`  // that find no node
 		Since    Time      `msgpack:"si,omitempty"` // when the first of these came to find none
+
+		Meter ReplicaMeter `msgpack:"mt,omitempty"` // read at each full hour, and when the last replica has stopped
+	}
+
+	// A ReplicaMeter is what replicas of a service have taken at a site, counted up by their planned draw: who misses a
+	// reading needs only the next.
+	ReplicaMeter struct {
+		Since Time          `msgpack:"f,omitempty"` // when it began at nothing: with the agent's process, at the earliest
+		Until Time          `msgpack:"u,omitempty"` // when it was read
+		Ran   time.Duration `msgpack:"r,omitempty"` // the time of all replicas together
+		Used  ReplicaUse    `msgpack:"us,omitempty"`
+	}
+
+	// A ReplicaUse is the energy of replicas with its cost. Only money may be below zero.
+	ReplicaUse struct {
+		IT     Millijoules  `msgpack:"it,omitempty"` // without the facility's overhead
+		Energy Millijoules  `msgpack:"eg,omitempty"`
+		Carbon Milligrams   `msgpack:"co,omitempty"`
+		Money  Microdollars `msgpack:"mo,omitempty"`
+	}
+
+	// ServiceSettlement pays a site for what replicas of a service took since the reading before. It is broadcast.
+	ServiceSettlement struct {
+		Service ServiceID      `msgpack:"sv"`
+		Site    string         `msgpack:"s"`
+		Payer   string         `msgpack:"py"` // tenant
+		Paid    Microdollars   `msgpack:"pd"`
+		From    Time           `msgpack:"f"` // the reading before
+		Ran     time.Duration  `msgpack:"r"` // since then
+		Counted Usage          `msgpack:"c"` // since then
+		Meter   ReplicaMeter   `msgpack:"mt"`
+		Charges []BudgetCharge `msgpack:"bc,omitempty"` // to the budgets of the payer's quotas
 	}
 
 	// RunReplicas has the executor run these replicas of a service, and stop all others of it.
@@ -152,18 +188,19 @@ type (
 	}
 )
 
-func (SubmitService) messageKind() string    { return "service" }
-func (ScaleService) messageKind() string     { return "scale" }
-func (RebalanceService) messageKind() string { return "rebalance" }
-func (DeleteService) messageKind() string    { return "delete" }
-func (CallForCapacity) messageKind() string  { return "capacity-call" }
-func (CapacityBid) messageKind() string      { return "capacity" }
-func (ServiceDivision) messageKind() string  { return "division" }
-func (ServiceStatus) messageKind() string    { return "service-status" }
-func (AssignReplicas) messageKind() string   { return "assign" }
-func (ReplicaStatus) messageKind() string    { return "replicas" }
-func (RunReplicas) messageKind() string      { return "run-replicas" }
-func (ReplicasRunning) messageKind() string  { return "running" }
+func (SubmitService) messageKind() string     { return "service" }
+func (ScaleService) messageKind() string      { return "scale" }
+func (RebalanceService) messageKind() string  { return "rebalance" }
+func (DeleteService) messageKind() string     { return "delete" }
+func (CallForCapacity) messageKind() string   { return "capacity-call" }
+func (CapacityBid) messageKind() string       { return "capacity" }
+func (ServiceDivision) messageKind() string   { return "division" }
+func (ServiceStatus) messageKind() string     { return "service-status" }
+func (AssignReplicas) messageKind() string    { return "assign" }
+func (ReplicaStatus) messageKind() string     { return "replicas" }
+func (RunReplicas) messageKind() string       { return "run-replicas" }
+func (ReplicasRunning) messageKind() string   { return "running" }
+func (ServiceSettlement) messageKind() string { return "service-settled" }
 
 // Reasons of divisions, and of sites that bid no replicas.
 const (
@@ -187,10 +224,28 @@ func (b *ServiceStatus) IsChanging() bool {
 	return !b.Decided || slices.ContainsFunc(b.Sites, func(x SiteOfReplicas) bool { return x.Ready != x.Count })
 }
 
+// IsZero reports whether m was never read; encoders leave it out by this.
+func (m ReplicaMeter) IsZero() bool { return m == (ReplicaMeter{}) }
+
 // isPossible reports whether r states what a site can be in: see Message.IsPlausible.
 func (r *ReplicaStatus) isPossible() bool {
 	within := func(n int) bool { return n >= 0 && n <= MaxReplicas }
-	return within(r.Assigned) && within(r.Ready) && within(r.Pending)
+	return within(r.Assigned) && within(r.Ready) && within(r.Pending) && r.Meter.isPossible()
+}
+
+// isPossible reports whether a meter may show that: nothing below zero but money.
+func (m *ReplicaMeter) isPossible() bool {
+	return m.Until >= m.Since && m.Ran >= 0 && m.Used.isPossible()
+}
+
+// Usage returns u as usage.
+func (u ReplicaUse) Usage() Usage {
+	return Usage{IT: u.IT, Energy: u.Energy, Carbon: u.Carbon, Money: u.Money}
+}
+
+// isPossible reports whether u is nothing below zero but money, and nothing beyond measure.
+func (u ReplicaUse) isPossible() bool {
+	return u.IT >= 0 && u.Energy >= 0 && u.Carbon >= 0 && u.Usage().isWithinBounds()
 }
 
 // isPossible reports whether b is a bid that a site can mean: each service once, counts that are not
@@ -200,7 +255,7 @@ func (b *CapacityBid) isPossible() bool {
 	seen := make(map[ServiceID]bool, len(b.Services))
 	for i := range b.Services {
 		r := &b.Services[i]
-		if seen[r.Service] || r.Available < 0 || r.Available > MaxReplicas || !withinBounds(r.HeldCost, MaxMoney) || !r.Held.isPossible() {
+		if seen[r.Service] || r.Available < 0 || r.Available > MaxReplicas || !withinBounds(r.HeldCost, MaxMoney) || !r.Held.isPossible() || !r.Hourly.isPossible() {
 			return false
 		}
 		seen[r.Service] = true

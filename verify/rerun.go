@@ -161,6 +161,14 @@ func differenceOf(x, y protocol.Message) Check {
 		case ok && got.Paid != want.Paid:
 			return Payment
 		}
+	case protocol.ServiceSettlement:
+		got, ok := y.Body.(protocol.ServiceSettlement)
+		switch {
+		case ok && got.Payer != want.Payer:
+			return Payer
+		case ok && got.Paid != want.Paid:
+			return Payment
+		}
 	case protocol.SiteClearing:
 		got, ok := y.Body.(protocol.SiteClearing)
 		switch {
@@ -185,7 +193,7 @@ func checkOf(m protocol.Message) Check {
 		return Clearing
 	case protocol.Preempt:
 		return Preemption
-	case protocol.Settlement:
+	case protocol.Settlement, protocol.ServiceSettlement:
 		return Settled
 	case protocol.Policy:
 		return PolicyCheck

@@ -26,8 +26,8 @@ func newStatementCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "statement",
 		Short: "what a tenant paid, or a site was paid, line by line",
-		Long: `Print the payments of a tenant or to a site, one line for each run that was settled, and
-their sums, which are those of the ledger to the microdollar. CSV and JSON have whole
+		Long: `Print the payments of a tenant or to a site, one line for each run that was settled and each
+hour of a service's replicas at a site, and their sums, which are those of the ledger to the microdollar. CSV and JSON have whole
 microdollars, too (paid_microdollars). A run belongs to the month, in UTC, in which it
 was settled.
 
@@ -66,12 +66,12 @@ The lines are rows of the tables payments and charges of "gridbid export" (docs/
 			}
 			if budget != "" {
 				return printCharges(cmd, &o, &list, slices.DeleteFunc(slices.Collect(tables.Charges(run.Run)), func(c tables.Charge) bool {
-					return c.Quota != budget || tenant != "" && c.Run.Settled.Payer != tenant || site != "" && c.Run.Settled.Site != site || month != "" && c.BudgetMonth() != month
+					return c.Quota != budget || tenant != "" && c.Settled.Payer != tenant || site != "" && c.Settled.Site != site || month != "" && c.BudgetMonth() != month
 				}))
 			}
 			all := slices.Collect(tables.Payments(run.Run))
 			all = slices.DeleteFunc(all, func(p tables.Payment) bool {
-				return tenant != "" && p.Run.Settled.Payer != tenant || site != "" && p.Run.Settled.Site != site || month != "" && p.Month() != month
+				return tenant != "" && p.Settled.Payer != tenant || site != "" && p.Settled.Site != site || month != "" && p.Month() != month
 			})
 			v, err := selectRows(&list, paymentListing(all))
 			if err != nil {
@@ -98,18 +98,18 @@ The lines are rows of the tables payments and charges of "gridbid export" (docs/
 func paymentListing(all []tables.Payment) printer.Listing[tables.Payment] {
 	type payment = tables.Payment
 	return printer.Listing[payment]{Rows: all, Columns: []printer.Column[payment]{
-		{Head: "JOB", Value: func(p payment) any { return p.Job.ID }},
+		{Head: "JOB", Value: func(p payment) any { return p.Name() }},
 		{Head: "PART", Value: func(p payment) any { return p.Part }, Wide: true},
-		{Head: "TENANT", Value: func(p payment) any { return p.Run.Settled.Payer }},
-		{Head: "SITE", Value: func(p payment) any { return p.Run.Settled.Site }},
-		{Head: "SETTLED", Value: func(p payment) any { return p.Run.Settlement.At }},
-		{Head: "KWH", Value: func(p payment) any { return p.Run.Settled.Counted.Energy.InKWh() }, Verb: "%.3f"},
-		{Head: "CARBON KG", Value: func(p payment) any { return p.Run.Settled.Counted.Carbon.InKilograms() }, Verb: "%.3f"},
-		{Head: "ENERGY USD", Value: func(p payment) any { return p.Run.Settled.Counted.Money.InDollars() }, Verb: "%.6f"},
+		{Head: "TENANT", Value: func(p payment) any { return p.Settled.Payer }},
+		{Head: "SITE", Value: func(p payment) any { return p.Settled.Site }},
+		{Head: "SETTLED", Value: func(p payment) any { return p.At }},
+		{Head: "KWH", Value: func(p payment) any { return p.Settled.Counted.Energy.InKWh() }, Verb: "%.3f"},
+		{Head: "CARBON KG", Value: func(p payment) any { return p.Settled.Counted.Carbon.InKilograms() }, Verb: "%.3f"},
+		{Head: "ENERGY USD", Value: func(p payment) any { return p.Settled.Counted.Money.InDollars() }, Verb: "%.6f"},
 		{Head: "MARGIN USD", Value: func(p payment) any { return p.Margin().InDollars() }, Verb: "%.6f"},
-		{Head: "TARIFF USD", Value: func(p payment) any { return p.Run.Settled.Tariff.InDollars() }, Verb: "%.6f"},
-		{Head: "PAID USD", Value: func(p payment) any { return p.Run.Settled.Paid.InDollars() }, Verb: "%.6f"},
-		{Head: "PAID MICRODOLLARS", Value: func(p payment) any { return int64(p.Run.Settled.Paid) }, Wide: true},
+		{Head: "TARIFF USD", Value: func(p payment) any { return p.Settled.Tariff.InDollars() }, Verb: "%.6f"},
+		{Head: "PAID USD", Value: func(p payment) any { return p.Settled.Paid.InDollars() }, Verb: "%.6f"},
+		{Head: "PAID MICRODOLLARS", Value: func(p payment) any { return int64(p.Settled.Paid) }, Wide: true},
 	}}
 }
 
@@ -118,7 +118,7 @@ func writeSums(out io.Writer, all []tables.Payment) {
 	var sum protocol.Usage
 	var paid, tariff protocol.Microdollars
 	for _, p := range all {
-		sum, paid, tariff = sum.Plus(p.Run.Settled.Counted), paid+p.Run.Settled.Paid, tariff+p.Run.Settled.Tariff
+		sum, paid, tariff = sum.Plus(p.Settled.Counted), paid+p.Settled.Paid, tariff+p.Settled.Tariff
 	}
 	fmt.Fprintf(out, "\n%s: %.3f kWh, %.3f kg CO2e, energy $%.6f, margin $%.6f, tariff $%.6f, paid $%.6f\n", format.CountWithNoun(len(all), "payment", "payments"),
 		sum.Energy.InKWh(), sum.Carbon.InKilograms(), sum.Money.InDollars(), (paid - sum.Money - tariff).InDollars(), tariff.InDollars(), paid.InDollars())
@@ -130,10 +130,10 @@ func printCharges(cmd *cobra.Command, o *outputFlags, list *listFlags, all []tab
 	v, err := selectRows(list, printer.Listing[charge]{Rows: all, Columns: []printer.Column[charge]{
 		{Head: "BUDGET", Value: func(c charge) any { return c.Quota }},
 		{Head: "MONTH", Value: func(c charge) any { return c.BudgetMonth() }},
-		{Head: "JOB", Value: func(c charge) any { return c.Job.ID }},
-		{Head: "TENANT", Value: func(c charge) any { return c.Run.Settled.Payer }},
-		{Head: "SITE", Value: func(c charge) any { return c.Run.Settled.Site }},
-		{Head: "SETTLED", Value: func(c charge) any { return c.Run.Settlement.At }},
+		{Head: "JOB", Value: func(c charge) any { return c.Name() }},
+		{Head: "TENANT", Value: func(c charge) any { return c.Settled.Payer }},
+		{Head: "SITE", Value: func(c charge) any { return c.Settled.Site }},
+		{Head: "SETTLED", Value: func(c charge) any { return c.At }},
 		{Head: "PAID USD", Value: func(c charge) any { return c.BudgetCharge.Money.InDollars() }, Verb: "%.6f"},
 		{Head: "CARBON KG", Value: func(c charge) any { return c.BudgetCharge.Carbon.InKilograms() }, Verb: "%.6f"},
 		{Head: "PAID MICRODOLLARS", Value: func(c charge) any { return int64(c.BudgetCharge.Money) }, Wide: true},

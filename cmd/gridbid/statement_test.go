@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/csv"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,6 +78,43 @@ func TestStatementsSumToTheLedger(t *testing.T) {
 	} {
 		if _, _, err := execute(newStatementCommand(), strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("statement %s: %v, want %q", args, err, want)
+		}
+	}
+}
+
+// The lines of services sum to what the ledger's settlements of replicas pay, and those of a budget to what it was
+// charged with.
+func TestStatementsOfServicesSumToTheLedger(t *testing.T) {
+	file, err := filepath.Abs("../../scenarios/acceptance/q-a-service-keeps-to-its-budget.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if _, stderr, err := execute(newReplayCommand(), file, "--policy", "auction", "--bus", "mem", "--no-bound"); err != nil {
+		t.Fatalf("replay: %v\n%s", err, stderr)
+	}
+	var paid, charged protocol.Microdollars
+	path, err := findLedger(lastRunFolder, "auction")
+	if err == nil {
+		err = recordSource{path: path}.readMessages(nil, nil, func(m protocol.Message) error {
+			if s, ok := m.Body.(protocol.ServiceSettlement); ok && s.Payer == "a" {
+				for paid += s.Paid; len(s.Charges) > 0; s.Charges = s.Charges[1:] {
+					charged += s.Charges[0].Money
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil || paid == 0 || charged != paid {
+		t.Fatalf("%v: %d paid, %d charged", err, paid, charged)
+	}
+	for args, want := range map[string]string{
+		"--tenant a": fmt.Sprintf("paid $%.6f\n", paid.InDollars()), "--site east --tenant a": fmt.Sprintf("paid $%.6f\n", paid.InDollars()),
+		"--budget a": fmt.Sprintf("paid $%.6f", charged.InDollars()),
+	} {
+		out, _, err := execute(newStatementCommand(), strings.Fields(args)...)
+		if err != nil || !strings.Contains(out, want) || !strings.Contains(out, "service web") {
+			t.Errorf("statement %s: %v\n%s\nwant %q", args, err, out, want)
 		}
 	}
 }

@@ -299,16 +299,16 @@ func excessOf(budget, spent int64, reserved *reservedSum, e estimate) *budgetExc
 	return &budgetExcess{taken: spent + before, more: with - before}
 }
 
-// reason returns why a run that exceeds a budget waits.
-func (x *budgetExcess) reason() protocol.Reason {
+// reason returns why what exceeds a budget waits.
+func (x *budgetExcess) reason(what string) protocol.Reason {
 	amount := func(v int64) string { return format.FormatDollars(protocol.Microdollars(v)) }
 	verb, budget := "spend", int64(x.quota.Budget)
 	if x.code == protocol.CarbonBudgetSpent {
 		amount = func(v int64) string { return format.FormatKilograms(protocol.Milligrams(v)) + " kg CO2e" }
 		verb, budget = "emit", int64(x.quota.CarbonBudget)
 	}
-	return protocol.Reason{Code: x.code, Note: fmt.Sprintf("%s of the %s that %s may %s in %s are taken, and the run may take %s",
-		amount(x.taken), amount(budget), format.CleanText(x.quota.Name), verb, x.month.StdTime().UTC().Format("January 2006"), amount(x.more))}
+	return protocol.Reason{Code: x.code, Note: fmt.Sprintf("%s of the %s that %s may %s in %s are taken, and %s may take %s",
+		amount(x.taken), amount(budget), format.CleanText(x.quota.Name), verb, x.month.StdTime().UTC().Format("January 2006"), what, amount(x.more))}
 }
 
 // chargesOf returns what a run takes from the budgets of its payer, by the months of its energy: as its site

@@ -171,7 +171,8 @@ type lot struct {
 	started          uint64             // the epoch under which its site reported that it runs; 0: none
 	start            protocol.Time      // of its run, as its site promised, then reported
 	preempt          *protocol.Preempt  // its site was asked to stop it for another job, or to pause it for a budget; nil: it was not
-	watched          bool               // it is looked at when it outlasts its plan: see overrun.go
+	watched          bool               // it is looked at by the hour, and when it outlasts its plan: see overrun.go
+	reckoned         reckoning          // of a watched run
 	preempted        []protocol.Time    // when it was stopped to make room, the last mostPreempted times
 	preemptAfter     protocol.Time      // it may have others stopped from then on
 	roomOn           string             // the GPU model on which room is being made for it
@@ -207,12 +208,13 @@ type site struct {
 	silent       bool // did not answer the last round
 
 	answers       answerTime
-	answeredRound uint64        // the newest that it answered, in time or late
-	missedWindows int           // in a row
-	suspectSince  protocol.Time // it missed a window, or fell silent, and was not heard since: no round waits for it; 0: it is waited for
-	late          *lateBids     // for the round that closed last
-	rate          siteRate      // what it asked when it bid last, if not all sites are asked
-	runsUntil     protocol.Time // the latest end of what it was awarded
+	answeredRound uint64                // the newest that it answered, in time or late
+	missedWindows int                   // in a row
+	suspectSince  protocol.Time         // it missed a window, or fell silent, and was not heard since: no round waits for it; 0: it is waited for
+	late          *lateBids             // for the round that closed last
+	rate          siteRate              // what it asked when it bid last, if not all sites are asked
+	forecast      protocol.GridForecast // that it stated with its newest bid
+	runsUntil     protocol.Time         // the latest end of what it was awarded
 
 	registeredAfter uint64 // how many rounds had been opened when it registered last
 

@@ -59,6 +59,9 @@ func (k *Market) quotaUseOf(now protocol.Time, tree *quota.Tree, u *plannedUse, 
 		}
 		q.addUses(uses, 1)
 	})
+	if q.budgets != nil {
+		q.budgets.addServices(k, now)
+	}
 	waits := make(map[protocol.JobID]*lot)
 	var ids []protocol.JobID // of waiting jobs that no round calls now
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
@@ -119,16 +122,26 @@ func modelsOf(tree *quota.Tree, s *protocol.Service) []string {
 	return append(models, "")
 }
 
-// A serviceRoom is what the max of each quota leaves to services beside all jobs that are awarded.
-type serviceRoom struct{ used heldGPUs }
+// A serviceRoom is what the max and the budgets of each quota leave to services beside all jobs that are awarded.
+type serviceRoom struct {
+	market  *Market
+	now     protocol.Time
+	used    heldGPUs
+	budgets *budgetUse                            // nil: no quota has a budget
+	counted map[protocol.ServiceID]protocol.Usage // in budgets for the hour to come, of services that asked
+}
 
 // roomForServices returns what quotas leave to services now; nil if none is in force.
-func (k *Market) roomForServices() services.QuotaRoom {
+func (k *Market) roomForServices(now protocol.Time) services.QuotaRoom {
 	tree := k.quotaTree()
 	if tree.IsEmpty() {
 		return nil
 	}
-	return serviceRoom{k.heldAndPlanned(tree)}
+	r := serviceRoom{market: k, now: now, used: k.heldAndPlanned(tree), counted: make(map[protocol.ServiceID]protocol.Usage)}
+	if tree.HasBudgets() {
+		r.budgets = k.plannedUse(now, &round{}, nil).quotas.budgets
+	}
+	return r
 }
 
 // heldAndPlanned returns what all awarded jobs and all replicas hold, be it later.
@@ -300,7 +313,7 @@ func (l *quotaLimits) reason(x *runUse) protocol.Reason {
 			format.FormatThousandths(protocol.Milli(q.held.peakBetween(x.from, x.to))), format.FormatThousandths(q.most), model, format.CleanText(q.quota.Name),
 			format.FormatThousandths(x.gpus), quota.Describe(*q.quota), of)}
 	}
-	return l.budgets.exceededBy(x.costs).reason()
+	return l.budgets.exceededBy(x.costs).reason("the run")
 }
 
 // addUses adds the possible uses of one job to what its leaf and its capped groups take, or with sign

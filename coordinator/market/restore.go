@@ -77,6 +77,8 @@ func (k *Market) Restore(m protocol.Message) {
 				k.callRestingParts(m.At, l.whole)
 			}
 		}
+	case protocol.ServiceSettlement:
+		k.applyServiceSettlement(b)
 	case protocol.PartsDecided:
 		k.restorePartsDecided(m.At, b)
 	case protocol.Reject:

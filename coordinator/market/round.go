@@ -169,6 +169,7 @@ func (k *Market) handleBids(now protocol.Time, m protocol.Message, o protocol.Bi
 	}
 	k.observeAnswer(k.sites[site], r.call, now)
 	r.offers[site] = k.validateBids(site, shiftToMarketClock(o, m.At, r.call.opened, now))
+	k.sites[site].forecast = r.offers[site].Grid
 	if k.sites[site].silent {
 		k.wakeWaiting(now)
 	}

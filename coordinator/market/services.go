@@ -19,10 +19,15 @@ func (k *Market) stepServices(now protocol.Time, m protocol.Message) []protocol.
 		k.services.RoomAppeared(now)
 	}
 	out, event := k.services.Step(now, m, k.serviceSites)
-	if event {
+	_, last := m.Body.(protocol.ReplicaStatus) // by which a deleted service is forgotten: what is paid for it comes before
+	if event && !last {
 		k.recordEvent(m)
 	}
-	return k.sendOutputs(now, out)
+	msgs := k.sendOutputs(now, out)
+	if event && last {
+		k.recordEvent(m)
+	}
+	return msgs
 }
 
 // tickServices has the services do what is due.
@@ -36,6 +41,9 @@ func (k *Market) tickServices(now protocol.Time) []protocol.Message {
 // sendOutputs numbers what the services send, and records what a restart needs.
 func (k *Market) sendOutputs(now protocol.Time, out []services.Output) (msgs []protocol.Message) {
 	for _, o := range out {
+		if b, ok := o.Body.(protocol.ServiceSettlement); ok {
+			o.Body = k.settleReplicas(now, b)
+		}
 		m := k.sender.NewMessage(now, o.To, o.Body)
 		if o.Event {
 			k.recordEvent(m)

@@ -174,6 +174,8 @@ func (who Reader) maySee(m protocol.Message, jobs map[protocol.JobID]bool) bool 
 		return jobs[b.Job.ID]
 	case protocol.Settlement:
 		return jobs[b.Job] || who.Tenant != "" && b.Payer == who.Tenant
+	case protocol.ServiceSettlement:
+		return who.Tenant != "" && b.Payer == who.Tenant
 	case protocol.Preempt:
 		return jobs[b.Job] || jobs[b.For]
 	case protocol.JudgeRequest, protocol.JudgeAnswer:

@@ -63,10 +63,10 @@ func (k *Services) openCall(now protocol.Time, sites []Site) {
 // the call closes.
 func (k *Services) handleBid(now protocol.Time, m protocol.Message, b protocol.CapacityBid, sites []Site) {
 	name := m.From.SiteName()
-	i := slices.IndexFunc(sites, func(s Site) bool { return s.Name == name })
+	site := siteOf(sites, name)
 	c := k.call
 	switch {
-	case i < 0 || m.From != protocol.AgentParty(name) || !m.IsPlausible():
+	case site == nil || m.From != protocol.AgentParty(name) || !m.IsPlausible():
 		k.counts["impossible-capacity-bid"]++
 		return
 	case c == nil || b.Round != c.round || now > c.closes:
@@ -82,9 +82,14 @@ func (k *Services) handleBid(now protocol.Time, m protocol.Message, b protocol.C
 		if s == nil {
 			continue
 		}
-		if row.Available > mostReplicas(&sites[i], &s.spec) {
+		if row.Available > mostReplicas(site, &s.spec) {
 			k.counts["impossible-capacity-bid"]++
 			continue // more than the site has GPUs or cores for: for this service it has not answered
+		}
+		k.settleMeter(now, s, site, row.Held.Meter)
+		if x := s.meters[name]; row.Hourly != (protocol.ReplicaUse{}) {
+			x.hourly = row.Hourly.Usage()
+			s.meters[name] = x
 		}
 		k.observe(now, s, name, row.Held)
 		bid.rows[row.Service] = row

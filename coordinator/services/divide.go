@@ -19,7 +19,7 @@ func (k *Services) closeCall(now protocol.Time, sites []Site) {
 	c := k.call
 	k.call = nil
 	if k.quotaRoom != nil {
-		c.room = k.quotaRoom()
+		c.room = k.quotaRoom(now)
 	}
 	all := slices.DeleteFunc(slices.Clone(c.services), func(s *service) bool { return k.all[s.spec.ID] != s || s.deleted })
 	for _, s := range all {
@@ -194,6 +194,9 @@ func (k *Services) decide(now protocol.Time, s *service, d division.Division, ca
 	}
 	if maps.Equal(counts, s.target) && d.Pending == s.pending && (cause == "" || cause == protocol.Rescheduled) && s.decision > 0 {
 		return // nobody asked, and nothing changes
+	}
+	if cause == "" && s.overBudget.Code != "" {
+		cause = s.overBudget.Code
 	}
 	if cause == "" {
 		cause = protocol.RoomAppeared

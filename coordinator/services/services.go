@@ -68,22 +68,24 @@ type Services struct {
 	counts   map[string]int           // of what was refused, by reason
 	out      []Output                 // of the current step
 
-	quotaRoom func() QuotaRoom // see LimitBy; nil: no quotas are kept
+	quotaRoom func(now protocol.Time) QuotaRoom // see LimitBy; nil: no quotas are kept
 }
 
 // A service is one service and what its sites were told.
 type service struct {
-	spec      protocol.Service
-	order     int
-	deleted   bool
-	decision  uint64
-	target    map[string]int        // by the newest decision
-	wish      map[string]assignment // what each site was told last; above its target while replicas move away
-	status    map[string]protocol.ReplicaStatus
-	pending   int
-	lack      protocol.Reason
-	overQuota int      // of pending: see quota.go
-	barred    []string // sites where no replica may start, when it was divided last: see constraints.go
+	spec       protocol.Service
+	order      int
+	deleted    bool
+	decision   uint64
+	target     map[string]int        // by the newest decision
+	wish       map[string]assignment // what each site was told last; above its target while replicas move away
+	status     map[string]protocol.ReplicaStatus
+	meters     map[string]siteMeter // by site
+	pending    int
+	lack       protocol.Reason
+	overQuota  int             // of pending: see quota.go
+	overBudget protocol.Reason // why these wait, if it is for a budget
+	barred     []string        // sites where no replica may start, when it was divided last: see constraints.go
 
 	due       protocol.Time // of the next call; 0: none
 	cause     protocol.Code // of what it is for; "": to look whether anything has changed

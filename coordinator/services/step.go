@@ -39,7 +39,7 @@ func (k *Services) Step(now protocol.Time, m protocol.Message, sites func() []Si
 	case protocol.CapacityBid:
 		k.handleBid(now, m, b, sites())
 	case protocol.ReplicaStatus:
-		event = k.handleStatus(now, m, b)
+		event = k.handleStatus(now, m, b, sites)
 	case protocol.RegisterSite:
 		k.RoomAppeared(now)
 		k.hurryAssignments(now)
@@ -129,7 +129,7 @@ func (k *Services) put(spec protocol.Service) *service {
 	s := k.all[spec.ID]
 	if s == nil {
 		k.order++
-		s = &service{order: k.order, target: make(map[string]int), wish: make(map[string]assignment), status: make(map[string]protocol.ReplicaStatus)}
+		s = &service{order: k.order, target: make(map[string]int), wish: make(map[string]assignment), status: make(map[string]protocol.ReplicaStatus), meters: make(map[string]siteMeter)}
 		k.all[spec.ID] = s
 	}
 	s.spec, s.deleted, k.sorted = spec, false, nil
@@ -171,12 +171,17 @@ func (k *Services) delete(now protocol.Time, s *service) {
 
 // handleStatus takes in how the replicas of a service at a site stand. It is an event if it says that a
 // deleted service is removed there.
-func (k *Services) handleStatus(now protocol.Time, m protocol.Message, b protocol.ReplicaStatus) bool {
+func (k *Services) handleStatus(now protocol.Time, m protocol.Message, b protocol.ReplicaStatus, sites func() []Site) bool {
 	site := m.From.SiteName()
 	s := k.all[b.Service]
 	if s == nil || m.From != protocol.AgentParty(site) || !m.IsPlausible() {
 		k.counts["status-of-nothing"]++
 		return false
+	}
+	if b.Meter.Until > s.meters[site].settled.Until {
+		if x := siteOf(sites(), site); x != nil {
+			k.settleMeter(now, s, x, b.Meter)
+		}
 	}
 	return k.observe(now, s, site, b)
 }

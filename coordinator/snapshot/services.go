@@ -12,6 +12,7 @@ type serviceEvents struct {
 	submit   []numberedEvent // the newest in the place of the first, and what was asked since the last division
 	division []numberedEvent // the last one
 	assigned map[string]numberedEvent
+	settled  map[string]numberedEvent // the last settlement, by site: the next reading of its meter goes on from it
 }
 
 // addServiceEvent adds an event about a service.
@@ -43,6 +44,13 @@ func (s *Snapshot) addServiceEvent(m protocol.Message) {
 		}
 	case protocol.AssignReplicas:
 		s.service(b.Service.ID).assigned[m.To.SiteName()] = at
+	case protocol.ServiceSettlement:
+		for _, c := range b.Charges {
+			s.keepLimit(c)
+		}
+		t := s.service(b.Service)
+		s.compactSettlement(t, b.Site)
+		t.settled[b.Site] = at
 	case protocol.ReplicaStatus: // the site has removed a deleted service
 		delete(s.service(b.Service).assigned, m.From.SiteName())
 		s.dropIfEmpty(b.Service)
@@ -56,7 +64,7 @@ func isRebalance(b protocol.Body) bool { _, ok := b.(protocol.RebalanceService);
 func (s *Snapshot) service(id protocol.ServiceID) *serviceEvents {
 	t := s.services[id]
 	if t == nil {
-		t = &serviceEvents{assigned: make(map[string]numberedEvent)}
+		t = &serviceEvents{assigned: make(map[string]numberedEvent), settled: make(map[string]numberedEvent)}
 		s.services[id] = t
 	}
 	return t
@@ -70,7 +78,18 @@ func (t *serviceEvents) without(answered func(protocol.Body) bool) []numberedEve
 // dropIfEmpty forgets a service that is deleted and removed everywhere.
 func (s *Snapshot) dropIfEmpty(id protocol.ServiceID) {
 	if t := s.services[id]; len(t.submit)+len(t.division)+len(t.assigned) == 0 {
+		for _, site := range slices.Sorted(maps.Keys(t.settled)) {
+			s.compactSettlement(t, site)
+		}
 		delete(s.services, id)
+	}
+}
+
+// compactSettlement drops the last settlement of a service at a site, and keeps what it paid.
+func (s *Snapshot) compactSettlement(t *serviceEvents, site string) {
+	if b, ok := t.settled[site].m.Body.(protocol.ServiceSettlement); ok {
+		s.addPayment(b.Payer, site, b.Paid, b.Charges)
+		delete(t.settled, site)
 	}
 }
 
@@ -81,6 +100,9 @@ func (s *Snapshot) serviceMessages() (all []numberedEvent) {
 		all = append(append(all, t.submit...), t.division...)
 		for _, site := range slices.Sorted(maps.Keys(t.assigned)) {
 			all = append(all, t.assigned[site])
+		}
+		for _, site := range slices.Sorted(maps.Keys(t.settled)) {
+			all = append(all, t.settled[site])
 		}
 	}
 	return all

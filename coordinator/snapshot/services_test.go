@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/coordinator/snapshot"
@@ -15,6 +16,10 @@ import (
 // whatever was asked of them; of services that are gone everywhere nothing is kept.
 func TestServicesAreRestoredFromASnapshot(t *testing.T) {
 	w := newTown(1, noon)
+	meter := func() protocol.ReplicaMeter {
+		ran := w.now.Sub(noon)
+		return protocol.ReplicaMeter{Since: noon, Until: w.now, Ran: ran, Used: protocol.ReplicaUse{Money: protocol.Microdollars(ran / time.Millisecond)}}
+	}
 	serve := func(ms []protocol.Message) {
 		for len(ms) > 0 {
 			m := ms[0]
@@ -30,7 +35,7 @@ func TestServicesAreRestoredFromASnapshot(t *testing.T) {
 				}
 			case protocol.AssignReplicas:
 				if m.To == protocol.AgentParty("bern") || b.Count > 0 { // oslo does not say that it has removed one
-					ms = append(ms, w.say(m.To, protocol.ReplicaStatus{Service: b.Service.ID, Revision: b.Revision, Assigned: b.Count, Ready: b.Count})...)
+					ms = append(ms, w.say(m.To, protocol.ReplicaStatus{Service: b.Service.ID, Revision: b.Revision, Assigned: b.Count, Ready: b.Count, Meter: meter()})...)
 				}
 			}
 		}
@@ -61,6 +66,13 @@ func TestServicesAreRestoredFromASnapshot(t *testing.T) {
 	serve(w.say(protocol.OperatorAPI, protocol.RebalanceService{Service: "scaled"}))
 	serve(w.say(protocol.OperatorAPI, protocol.ScaleService{Service: "waits", Wanted: 21}))
 
+	for range 3 {
+		w.now = w.now.Add(time.Hour)
+		for _, id := range []protocol.ServiceID{"scaled", "again"} {
+			serve(w.say(protocol.AgentParty("bern"), protocol.ReplicaStatus{Service: id, Meter: meter()}))
+		}
+	}
+
 	snap := snapshot.New(config.Remember)
 	for _, m := range w.events {
 		snap.AddEvent(m)
@@ -82,6 +94,10 @@ func TestServicesAreRestoredFromASnapshot(t *testing.T) {
 		k := market.New(config, auction.New(auction.Config{}))
 		for _, m := range events {
 			k.Restore(m)
+		}
+		balance := k.Accounts().BalanceOf(accounts.SiteAccount("bern"))
+		if all = append(all, protocol.Settlement{Paid: balance}); balance < 6*3_600_000 {
+			t.Errorf("bern was paid %d", balance)
 		}
 		for now, n := w.now, 0; n < 20; n++ {
 			now = max(now, k.Due())

@@ -349,15 +349,20 @@ func (s *Snapshot) keepForTrust(f numberedEvent, site string) {
 			if !ok {
 				continue
 			}
-			s.addToAccount(accounts.TenantAccount(x.Payer), -x.Paid, 0)
-			s.addToAccount(accounts.SiteAccount(x.Site), x.Paid, 0)
-			for _, c := range x.Charges {
-				s.spent.Charge(c)
-			}
+			s.addPayment(x.Payer, x.Site, x.Paid, x.Charges)
 		}
 		all = slices.Clone(all[accounts.TrustWindow:])
 	}
 	s.trust[site] = all
+}
+
+// addPayment adds what a dropped settlement paid, and what it charged budgets with.
+func (s *Snapshot) addPayment(payer, site string, paid protocol.Microdollars, charges []protocol.BudgetCharge) {
+	s.addToAccount(accounts.TenantAccount(payer), -paid, 0)
+	s.addToAccount(accounts.SiteAccount(site), paid, 0)
+	for _, c := range charges {
+		s.spent.Charge(c)
+	}
 }
 
 // keepLimit keeps the budget of a charge's month.

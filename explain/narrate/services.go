@@ -52,12 +52,14 @@ func replicas(n int) string { return format.CountWithNoun(n, "replica", "replica
 
 // divisionCauses says for what a division was made.
 var divisionCauses = map[protocol.Code]string{
-	protocol.ServicePlaced: "the service was submitted",
-	protocol.ServiceScaled: "its number of replicas, or what they ask for, was changed",
-	protocol.RoomAppeared:  "replicas that waited found room, or it was looked whether they do",
-	protocol.Rescheduled:   "replicas had found no node at their site for more than 30 s",
-	protocol.SiteLost:      "a site is lost or drained, and its replicas were divided among the others",
-	protocol.Rebalanced:    "a rebalance was asked for",
+	protocol.ServicePlaced:     "the service was submitted",
+	protocol.ServiceScaled:     "its number of replicas, or what they ask for, was changed",
+	protocol.RoomAppeared:      "replicas that waited found room, or it was looked whether they do",
+	protocol.BudgetSpent:       "a budget was looked at, and has no room for more",
+	protocol.CarbonBudgetSpent: "a carbon budget was looked at, and has no room for more",
+	protocol.Rescheduled:       "replicas had found no node at their site for more than 30 s",
+	protocol.SiteLost:          "a site is lost or drained, and its replicas were divided among the others",
+	protocol.Rebalanced:        "a rebalance was asked for",
 }
 
 // divisionRules says by which rule replicas are divided.

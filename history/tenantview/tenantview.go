@@ -78,6 +78,13 @@ func (v *View) Show(m protocol.Message) (out []protocol.Message) {
 		return []protocol.Message{m}
 	case protocol.Policy:
 		return v.showPolicy(m, b)
+	case protocol.ServiceSettlement:
+		if m.From != protocol.Coordinator || !v.has(b.Payer) {
+			return nil
+		}
+		b.Charges = v.ownCharges(b.Charges)
+		m.Body = b
+		return []protocol.Message{m}
 	default:
 		return v.showOwn(m)
 	}
@@ -191,6 +198,7 @@ func (v *View) showOwn(m protocol.Message) []protocol.Message {
 		if !v.has(b.Payer) {
 			b.Payer = Others
 		}
+		b.Charges = v.ownCharges(b.Charges)
 		m.Body = b
 	case protocol.Cancel:
 		if tenant := m.From.TenantName(); tenant != "" && !v.has(tenant) {
@@ -204,6 +212,11 @@ func (v *View) showOwn(m protocol.Message) []protocol.Message {
 		return nil
 	}
 	return []protocol.Message{m}
+}
+
+// ownCharges returns the charges to the tenants' own budgets: those of the groups above them are not theirs to see.
+func (v *View) ownCharges(all []protocol.BudgetCharge) []protocol.BudgetCharge {
+	return slices.DeleteFunc(slices.Clone(all), func(c protocol.BudgetCharge) bool { return !v.has(c.Quota) })
 }
 
 // ownBids returns the bids for own jobs, and nothing about the site.

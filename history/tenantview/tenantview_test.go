@@ -260,3 +260,29 @@ func TestTheEndOfALiveRecordIsNow(t *testing.T) {
 		t.Errorf("300 seconds have %d marks of time; want one in ten seconds", shown)
 	}
 }
+
+// A tenant sees what its services paid, and nothing of the budgets of groups above it, by jobs or by services.
+func TestATenantSeesItsOwnChargesAndNoGroups(t *testing.T) {
+	market := protocol.Sender{Party: protocol.Coordinator}
+	charges := []protocol.BudgetCharge{{Quota: "faculty", Money: 7, Budget: 500}, {Quota: "lab", Money: 7, Budget: 50}}
+	var all []protocol.Message
+	for _, b := range []protocol.Body{
+		protocol.CallForBids{Round: 1, Jobs: []protocol.Job{{ID: "train", Tenant: "lab"}}},
+		protocol.Settlement{Job: "train", Site: "oslo", Payer: "lab", Paid: 7, Charges: charges},
+		protocol.ServiceSettlement{Service: "web", Site: "oslo", Payer: "lab", Paid: 7, Charges: charges},
+		protocol.ServiceSettlement{Service: "stranger", Site: "oslo", Payer: "other", Paid: 9},
+	} {
+		all = append(all, market.NewMessage(1, "", b))
+	}
+	shown := tenantview.Of(all, func(tenant string) bool { return tenant == "lab" })
+	text, err := json.Marshal(shown)
+	if err != nil || strings.Contains(string(text), "faculty") || strings.Contains(string(text), "stranger") {
+		t.Errorf("%v: it is shown %s", err, text)
+	}
+	if len(shown) != 3 || len(shown[2].Body.(protocol.ServiceSettlement).Charges) != 1 || len(shown[1].Body.(protocol.Settlement).Charges) != 1 {
+		t.Errorf("it is shown %s", text)
+	}
+	if len(charges) != 2 || charges[0].Quota != "faculty" {
+		t.Error("the record itself was changed")
+	}
+}

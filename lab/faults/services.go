@@ -45,8 +45,9 @@ type observedService struct {
 	pending       int            // by the newest division
 	target        map[string]int // by the newest division
 	deleted       bool
-	rose          bool          // as many as the least have run, and it is not deleted since
-	beyond        protocol.Time // since when more than are wanted run; 0: they do not
+	rose          bool                     // as many as the least have run, and it is not deleted since
+	beyond        protocol.Time            // since when more than are wanted run; 0: they do not
+	paid          map[string]protocol.Time // until when, by site
 }
 
 // moveLimit is for how long more replicas than are wanted may run once the faults are over: until their move is
@@ -146,6 +147,15 @@ func (o *faultOracle) foldService(m protocol.Message) {
 				p.scheduleAfter(time.Duration(p.dice.IntN(3000))*time.Millisecond, p.killLeader)
 			}
 		}
+	case protocol.ServiceSettlement:
+		s := at(b.Service)
+		if s.paid == nil {
+			s.paid = make(map[string]protocol.Time)
+		}
+		if b.From < s.paid[b.Site] {
+			o.run.reportViolation("%s is paid for at %s from %v on, and was until %v", b.Service, b.Site, b.From, s.paid[b.Site])
+		}
+		s.paid[b.Site] = b.Meter.Until
 	case protocol.AssignReplicas:
 		at(b.Service.ID)
 		x.assigned[b.Service.ID][m.To.SiteName()] = b
@@ -357,6 +367,8 @@ func describeService(m protocol.Message) string {
 		return fmt.Sprintf("%s wants %d", b.Service, b.Wanted)
 	case protocol.ServiceDivision:
 		return fmt.Sprintf("%s decision %d %v, %d pending, move %t, %s", b.Service, b.Decision, b.Sites, b.Pending, b.Move, b.Why.Code)
+	case protocol.ServiceSettlement:
+		return fmt.Sprintf("%s paid for at %s from %v to %v", b.Service, b.Site, b.From, b.Meter.Until)
 	case protocol.AssignReplicas:
 		return fmt.Sprintf("%s revision %d count %d", b.Service.ID, b.Revision, b.Count)
 	case protocol.ReplicaStatus:
