@@ -75,6 +75,7 @@ Costs and carbon are those of the jobs' energy. Idle draw is in the figures of
 	fl.StringVar(&sites, "sites", "", "`SCENARIO` with your sites: a name, a folder or a scenario.yaml")
 	_, _ = cmd.MarkFlagRequired("from"), cmd.MarkFlagRequired("sites")
 	fl.StringToStringVar(&f.options.JobsColumns, "jobs-columns", nil, "columns of the file: `OWN=COLUMN,...` (docs/own-jobs.md)")
+	registerSkipBadFlag(cmd, &f.options.SkipBad)
 	fl.IntVar(&f.options.MaxJobs, "max-jobs", 20_000, "limit on jobs, spread over the same hours as all of them")
 	fl.StringVar(&before, "before", "home-fifo", "`POLICY` that stands for how the jobs were scheduled")
 	fl.StringVar(&f.run, "run", savingsFolder, "folder for the ledgers of both replays")

@@ -77,3 +77,46 @@ func TestSavingsOfAWeekOfSacct(t *testing.T) {
 		t.Errorf("the auction against itself: %v", err)
 	}
 }
+
+// Jobs whose dates lie within the period of the sites keep them; others are said to meet prices of
+// other days. A malformed row is refused by line and column, or skipped and listed.
+func TestSavingsKeepDatesAndListBadRows(t *testing.T) {
+	t.Chdir(t.TempDir())
+	head, rows, _ := strings.Cut(sacctWeek(), "\n")
+	_, late, _ := strings.Cut(rows, "\n25|") // from the fourth day on
+	late = head + "\n25|" + late
+	for name, text := range map[string]string{
+		"week.yaml": twoSites, "late.txt": late, "april.txt": strings.ReplaceAll(late, "2024-03", "2024-04"),
+		"bad.txt": strings.Replace(late, "|01:00:00|", "|soon|", 1),
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const outside, bad = "submitted from 2024-04-14 on, outside of the period", `bad.txt:2: Elapsed is "soon"`
+	for _, x := range []struct {
+		file, extra, day, said string
+	}{
+		{"late.txt", "", "2024-03-14", ""},
+		{"april.txt", "", "2024-03-11", outside},
+		{"bad.txt", "--skip-bad", "2024-03-14", bad},
+	} {
+		args := []string{"--from", x.file, "--sites", "week.yaml", "--jobs-columns", "home=Cluster"}
+		if x.extra != "" {
+			args = append(args, x.extra)
+		}
+		out, stderr, err := execute(newSavingsCommand(), args...)
+		_, table, _ := strings.Cut(out, "DAY ")
+		if first := strings.Fields(table[strings.IndexByte(table, '\n')+1:]); err != nil || first[0] != x.day {
+			t.Errorf("%s: %v; the first day is %q; want %s\n%s", x.file, err, first[0], x.day, stderr)
+		}
+		for _, said := range []string{outside, bad} {
+			if got := strings.Contains(stderr, said); got != (said == x.said) {
+				t.Errorf("%s: it says %q: %v\n%s", x.file, said, got, stderr)
+			}
+		}
+	}
+	if _, _, err := execute(newSavingsCommand(), "--from", "bad.txt", "--sites", "week.yaml"); err == nil || !strings.Contains(err.Error(), bad) {
+		t.Errorf("a malformed row: %v; want an error with %q", err, bad)
+	}
+}

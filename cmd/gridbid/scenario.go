@@ -39,6 +39,11 @@ func (s *scenarioFlags) registerGridFlags(cmd *cobra.Command) {
 	f.StringVar(&o.Carbon, "carbon", "", "`KIND` of carbon intensity for bids and totals: average (default) or marginal")
 }
 
+// registerSkipBadFlag adds --skip-bad.
+func registerSkipBadFlag(cmd *cobra.Command, to *bool) {
+	cmd.Flags().BoolVar(to, "skip-bad", false, "leave out malformed rows of the trace, and count and list them in the notes, in place of refusing it")
+}
+
 // registerFlags adds all flags: those of grids, jobs and fleets.
 func (s *scenarioFlags) registerFlags(cmd *cobra.Command) {
 	s.registerGridFlags(cmd)
@@ -46,6 +51,7 @@ func (s *scenarioFlags) registerFlags(cmd *cobra.Command) {
 	registerKappaFlag(cmd, &o.Kappa)
 	f.StringVar(&o.Jobs, "jobs", "", "take jobs from this trace: `FILE[.gz]` with columns of your own, in the Standard Workload Format, of sacct -P, a list of openb pods, or Philly's and Alibaba's (docs/own-jobs.md)")
 	f.StringToStringVar(&o.JobsColumns, "jobs-columns", nil, "columns of the trace: `OWN=COLUMN,...` as duration_s=runtime,gpus=plan_gpu/100; OWN= takes none")
+	registerSkipBadFlag(cmd, &o.SkipBad)
 	f.Int64Var(&s.from, "jobs-from", 0, "first `SECOND` of the trace to take jobs from (default: where it gets dense, or its first job)")
 	f.IntVar(&o.MaxJobs, "max-jobs", 0, "limit on jobs, spread over the same hours as all of them (default: the scenario's, or 2000)")
 	f.IntVar(&o.Draw, "draw", 0, "take this draw of the day's jobs, `N` from 1, as \"gridbid bench days --draws\" does, in place of the first ones")

@@ -198,6 +198,8 @@ func (o Options) validateOptions(s scenarioSpec) error {
 		return fmt.Errorf("gangs %g: want a fraction of the jobs of 8 GPUs, above 0 and up to 1", o.Gangs)
 	case len(o.JobsColumns) > 0 && ownJobs:
 		return fmt.Errorf("jobs-columns: %s generates its jobs; name a trace too (--jobs)", s.Name)
+	case o.SkipBad && ownJobs:
+		return fmt.Errorf("skip-bad: %s generates its jobs; name a trace too (--jobs)", s.Name)
 	case from != nil && ownJobs:
 		return fmt.Errorf("jobs-from %d: %s generates its jobs; name a trace too (--jobs)", *from, s.Name)
 	case !(scale >= 0 && scale <= 1):
@@ -228,6 +230,7 @@ func (o Options) overrideSpec(s scenarioSpec) scenarioSpec {
 	if len(o.JobsColumns) > 0 {
 		s.Jobs.Columns = o.JobsColumns
 	}
+	s.Jobs.skipBad = o.SkipBad
 	if o.Carbon != "" {
 		s.Carbon = o.Carbon
 	}

@@ -159,6 +159,7 @@ type Options struct {
 	Fill        bool              // missing values of the window repeat the hour before, for a week at most
 	Jobs        string            // trace of jobs; default ${data}/workload/philly_2017.csv.gz
 	JobsColumns map[string]string // where Gridbid's columns of Jobs, or of the scenario's trace, come from
+	SkipBad     bool              // malformed rows of the trace are left out and listed in the notes, in place of refusing it
 	JobsFrom    *int64            // seconds in the trace's own clock; default: its dense part, or its first job
 	Carbon      string            // ByMarginal, or what the scenario says
 	Kappa       *float64          // dollars per tonne, 0..10000, instead of the scenario's own

@@ -81,8 +81,9 @@ type jobsSpec struct {
 	Gangs      *gangsSpec        `yaml:"gangs"`
 	Elastic    *elasticSpec      `yaml:"elastic"`
 
-	thinTo int // of the jobs above, how many are kept (see thinTraceJobs); 0: all
-	draw   int // that of Options
+	thinTo  int  // of the jobs above, how many are kept (see thinTraceJobs); 0: all
+	draw    int  // that of Options
+	skipBad bool // likewise
 }
 
 // A siteSpec configures one site. Units: PUE as a ratio, host power in watts.

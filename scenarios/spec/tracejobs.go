@@ -20,7 +20,7 @@ func (out *Scenario) buildTraceJobs(s scenarioSpec, habits generate.TraitRates) 
 		return nil, err
 	}
 	// From -1 selects the dense part of the trace.
-	take := trace.Selection{From: -1, Max: s.Jobs.traceJobs(), OneNode: s.Jobs.OneNode}
+	take := trace.Selection{From: -1, Max: s.Jobs.traceJobs(), OneNode: s.Jobs.OneNode, SkipBad: s.Jobs.skipBad}
 	if s.Jobs.From != nil {
 		take.From = time.Duration(*s.Jobs.From) * time.Second
 	}
@@ -33,6 +33,12 @@ func (out *Scenario) buildTraceJobs(s scenarioSpec, habits generate.TraitRates) 
 	if err != nil {
 		return nil, fmt.Errorf("spec: %s: %w", s.Jobs.Trace, err)
 	}
+	// Jobs whose dates are in the period keep them.
+	sinceStart := protocol.FromStdTime(h.Day).Sub(out.Start)
+	ownDates := !h.Day.IsZero() && sinceStart >= 0 && sinceStart < period
+	if !ownDates {
+		sinceStart = 0
+	}
 	resident = make(map[protocol.JobID]bool)
 	for _, rec := range kept {
 		if err := checkGivenSites(s.Jobs.Trace, rec, habits.Sites); err != nil {
@@ -42,7 +48,7 @@ func (out *Scenario) buildTraceJobs(s scenarioSpec, habits generate.TraitRates) 
 			resident[rec.Job.ID] = true
 		}
 		// Wrapping by the period keeps the time of day if the period is whole days.
-		rec.Job.Arrival = out.Start.Add(rec.Submit % period)
+		rec.Job.Arrival = out.Start.Add((sinceStart + rec.Submit) % period)
 		rec.Job.Models = catalogueNames(rec.Job.Models)
 		out.Jobs = append(out.Jobs, drawMissingTraits(habits, out.Seed, rec))
 	}
@@ -54,6 +60,9 @@ func (out *Scenario) buildTraceJobs(s scenarioSpec, habits generate.TraitRates) 
 		out.addNote("%d of these jobs are replayed: %s", len(kept), s.Jobs.drawNote(len(h.Records)))
 	case len(kept) < len(h.Records):
 		out.addNote("%d of these jobs are replayed, evenly spaced in their order of submission", len(kept))
+	}
+	if !h.Day.IsZero() && !ownDates {
+		out.addNote("these jobs were submitted from %s on, outside of the period, and meet its prices and carbon", h.Day.Format(time.DateOnly))
 	}
 	for _, n := range h.Notes {
 		out.addNote("jobs: %s", n)

@@ -28,6 +28,8 @@ type Given struct{ Home, Deadline, Urgency, Regions, Input, Pause bool }
 type Selection struct {
 	From time.Duration // in the trace's clock; negative: start of the dense part
 	Max  int           // jobs at most
+	// SkipBad leaves out malformed rows and lists them in the notes, in place of refusing the file.
+	SkipBad bool
 	// OneNode leaves out jobs of more GPUs than a node has, in place of making gangs of them.
 	OneNode bool
 }
@@ -36,6 +38,7 @@ type Selection struct {
 type TraceJobs struct {
 	Source  string // as "philly"
 	From    time.Duration
+	Day     time.Time  // midnight, UTC, from which the clock counts; zero: the trace has no dates
 	Records []TraceJob // by submission, then id
 	Notes   []string   // assumptions, cuts and omissions, in words; they enter the scenario's hash
 }
@@ -97,39 +100,76 @@ func ReadJobs(r io.Reader, file string, take Selection, columns JobColumns) (Tra
 	h := TraceJobs{Source: s.name, From: take.From}
 	var all []draftJob
 	seen := make(map[string]int)
+	var bad []error
 	rows := 0
-	for t.nextRow() {
-		d := draftJob{line: t.line}
-		rows++
-		if !s.readJob(t, &d) {
+	for {
+		isRow := t.nextRow()
+		if isRow {
+			rows++
+			// Rows before the selection are read, too: a faulty file is an error wherever the fault is.
+			if d, isJob := t.readDraft(s, mapped, seen); isJob && t.err == nil {
+				seen[d.id] = t.line
+				all = append(all, d)
+			}
+		}
+		if take.SkipBad && t.err != nil && t.dropBadRow(&bad) {
 			continue
 		}
-		for _, c := range mapped {
-			c.read(t, c.source, &d)
+		if !isRow {
+			break
 		}
-		// Rows before the selection are completed, too: a faulty file is an error wherever the
-		// fault is.
-		t.complete(&d)
-		if first, dup := seen[d.id]; dup {
-			t.failAtRow("job_id %s is already in line %d: drop one of them; of an export, write one policy alone (gridbid export --policy NAME)", d.id, first)
-		}
-		seen[d.id] = t.line
-		all = append(all, d)
 	}
 	switch {
 	case t.err != nil:
 		return TraceJobs{}, t.err
+	case len(all) == 0 && len(bad) > 0:
+		return TraceJobs{}, fmt.Errorf("%w; it is the first of %d malformed rows, beside which there is no job", bad[0], len(bad))
 	case rows == 0:
 		return TraceJobs{}, fmt.Errorf("trace: %s: no jobs after the header: add rows or name another trace", file)
 	case len(all) == 0:
 		return TraceJobs{}, fmt.Errorf("trace: %s: %d rows, and none of them is a job: name another trace", file, rows)
 	}
+	h.noteBadRows(bad)
 	h.rebase(all)
 	all, err = h.dropEarlier(all, s, file)
 	if err != nil {
 		return TraceJobs{}, err
 	}
 	return h.selectJobs(all, take, s, file)
+}
+
+// readDraft reads the job of a row; false: the row is no job.
+func (t *csvTable) readDraft(s traceFormat, mapped []mappedColumn, seen map[string]int) (d draftJob, isJob bool) {
+	d.line = t.line
+	if !s.readJob(t, &d) {
+		return d, false
+	}
+	for _, c := range mapped {
+		c.read(t, c.source, &d)
+	}
+	t.complete(&d)
+	if first, dup := seen[d.id]; dup {
+		t.failAtRow("job_id %s is already in line %d: drop one of them; of an export, write one policy alone (gridbid export --policy NAME)", d.id, first)
+	}
+	return d, true
+}
+
+// mostBadRows is how many malformed rows the notes list.
+const mostBadRows = 100
+
+// noteBadRows counts and lists rows that were skipped.
+func (h *TraceJobs) noteBadRows(bad []error) {
+	if len(bad) == 0 {
+		return
+	}
+	h.Notes = append(h.Notes, fmt.Sprintf("malformed rows that were skipped: %d", len(bad)))
+	for i, err := range bad {
+		if i == mostBadRows {
+			h.Notes = append(h.Notes, fmt.Sprintf("and %d malformed rows more", len(bad)-i))
+			break
+		}
+		h.Notes = append(h.Notes, "skipped: "+strings.TrimPrefix(err.Error(), "trace: "))
+	}
 }
 
 // openJobs opens a job trace of any format, and returns the format.
@@ -185,8 +225,8 @@ func (h *TraceJobs) rebase(all []draftJob) {
 	for i := range all {
 		all[i].record.Submit -= midnight
 	}
-	h.Notes = append(h.Notes, fmt.Sprintf("seconds of the trace count from %s",
-		time.Unix(int64(midnight/time.Second), 0).UTC().Format(time.RFC3339)))
+	h.Day = time.Unix(int64(midnight/time.Second), 0).UTC()
+	h.Notes = append(h.Notes, fmt.Sprintf("seconds of the trace count from %s", h.Day.Format(time.RFC3339)))
 }
 
 // dropEarlier removes the jobs before the selection. By default that begins where the trace gets

@@ -24,6 +24,8 @@ type csvTable struct {
 	row  []string
 	line int // of row; the header of a CSV is line 1
 	err  error
+
+	whole bool // row was read to its end, so that what is wrong with it is wrong with no other
 }
 
 // openTable reads the header of a CSV, gzipped or plain, and requires the columns of want.
@@ -72,7 +74,7 @@ func (t *csvTable) nextRow() bool {
 		return false
 	}
 	row, line, err := t.rows.readRow()
-	t.row, t.line = row, line
+	t.row, t.line, t.whole = row, line, err == nil && line <= maxRows
 	switch {
 	case errors.Is(err, errLineTooLong):
 		t.failAtRow("line longer than %d bytes, or a quote that is not closed: check that the file is a table", maxLineBytes)
@@ -87,6 +89,17 @@ func (t *csvTable) nextRow() bool {
 		t.failAtRow("%d fields, but the header has %d: correct the line or drop it", len(row), len(t.cols))
 	}
 	return err == nil && t.err == nil
+}
+
+// dropBadRow moves the error of the row to others, so that the next row is read. It reports false, and
+// leaves the error, if what is wrong is not of this row alone.
+func (t *csvTable) dropBadRow(to *[]error) bool {
+	if !t.whole || t.text.from.err != nil {
+		return false
+	}
+	*to = append(*to, t.err)
+	t.err = nil
+	return true
 }
 
 // failAtRow records the first error with the current line. If reading was interrupted, the
