@@ -198,9 +198,15 @@ func (r *replayRun) processInstant(ctx context.Context, now protocol.Time) error
 	return fmt.Errorf("loop: at %v the parties still answer one another after %d rounds of messages", now, maxMessageWaves)
 }
 
-// deliverMessages records messages, sends them on the bus, and returns the messages that each
-// party received, ordered by sender and sequence number.
-func (r *replayRun) deliverMessages(ctx context.Context, mail []protocol.Message) (map[protocol.Party][]protocol.Message, error) {
+// A delivery is what a party received at once, ordered by sender and sequence number.
+type delivery struct {
+	to       protocol.Party
+	messages []protocol.Message
+}
+
+// deliverMessages records messages, sends them on the bus, and returns what each party received, in the
+// order of the parties' names.
+func (r *replayRun) deliverMessages(ctx context.Context, mail []protocol.Message) ([]delivery, error) {
 	expect := make(map[protocol.Party]int)
 	for i, m := range mail {
 		if r.cfg.Record != nil {
@@ -225,7 +231,7 @@ func (r *replayRun) deliverMessages(ctx context.Context, mail []protocol.Message
 			}
 		}
 	}
-	heard := make(map[protocol.Party][]protocol.Message, len(expect))
+	heard := make([]delivery, 0, len(expect))
 	var late <-chan time.Time // nil until a message is not there yet
 	for _, who := range slices.Sorted(maps.Keys(expect)) {
 		in, messages := make([]protocol.Message, 0, expect[who]), r.conns[who].Messages()
@@ -258,7 +264,7 @@ func (r *replayRun) deliverMessages(ctx context.Context, mail []protocol.Message
 		slices.SortStableFunc(in, func(x, y protocol.Message) int {
 			return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.Seq, y.Seq))
 		})
-		heard[who] = in
+		heard = append(heard, delivery{who, in})
 	}
 	return heard, nil
 }
@@ -288,20 +294,20 @@ func (r *replayRun) expectMessage(m protocol.Message, expect map[protocol.Party]
 }
 
 // stepParties runs every party that received messages, in parallel, and returns their
-// answers in the order of the parties' names.
-func (r *replayRun) stepParties(now protocol.Time, heard map[protocol.Party][]protocol.Message) []protocol.Message {
-	names := slices.Sorted(maps.Keys(heard))
-	for _, who := range names {
-		r.timerOf[who].known = false
+// answers in the order of what they received.
+func (r *replayRun) stepParties(now protocol.Time, heard []delivery) []protocol.Message {
+	for _, d := range heard {
+		r.timerOf[d.to].known = false
 	}
-	answers := make([][]protocol.Message, len(names))
+	answers := make([][]protocol.Message, len(heard))
 	live := func(i int) {
-		for _, m := range heard[names[i]] {
-			answers[i] = append(answers[i], r.machines[names[i]].Step(now, m)...)
+		machine := r.machines[heard[i].to]
+		for _, m := range heard[i].messages {
+			answers[i] = append(answers[i], machine.Step(now, m)...)
 		}
 	}
-	if len(names) < 2 || r.cfg.Sequential || runtime.GOMAXPROCS(0) == 1 {
-		for i := range names {
+	if len(heard) < 2 || r.cfg.Sequential || runtime.GOMAXPROCS(0) == 1 {
+		for i := range heard {
 			live(i)
 		}
 		return slices.Concat(answers...)
@@ -310,9 +316,9 @@ func (r *replayRun) stepParties(now protocol.Time, heard map[protocol.Party][]pr
 	// on the step.
 	var wg sync.WaitGroup
 	var next atomic.Int64
-	for range min(runtime.GOMAXPROCS(0), len(names)) {
+	for range min(runtime.GOMAXPROCS(0), len(heard)) {
 		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(names); i = int(next.Add(1)) - 1 {
+			for i := int(next.Add(1)) - 1; i < len(heard); i = int(next.Add(1)) - 1 {
 				live(i)
 			}
 		})
