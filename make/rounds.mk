@@ -18,3 +18,9 @@ many-sites:
 best-sites:
 	$(GO) test ./lab/bench -run AskingTheBestSites -count 1 -timeout 90m -v -many-sites 160 -many-sites-jobs 500 -many-sites-draws 20
 	$(GO) test ./lab/bench -run AskingTheBestSites -count 1 -timeout 90m -v -many-sites 1000 -many-sites-jobs 10000 -only-some
+
+.PHONY: busy-sites
+## busy-sites: 10,000 and then 100,000 jobs of a day at 1,000 sites of three nodes, with CPU time and memory after each tenth (a quarter of an hour of one core and more)
+busy-sites:
+	$(GO) test ./lab/bench -run AskingTheBestSites -count 1 -timeout 180m -v -many-sites 1000 -many-sites-nodes 3000 -many-sites-jobs 10000 -only-some
+	$(GO) test ./lab/bench -run AskingTheBestSites -count 1 -timeout 180m -v -many-sites 1000 -many-sites-nodes 3000 -many-sites-jobs 100000 -only-some

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
@@ -66,8 +67,14 @@ func (r askedRun) line(cpu time.Duration) string {
 // time it took.
 func replayAsking(t *testing.T, s spec.Scenario, most int) (askedRun, time.Duration) {
 	t.Helper()
-	began := processTime()
-	res, err := scenarios.Replay(t.Context(), s, scenarios.PolicyAuction, new(membus.Bus), scenarios.Options{MostSites: most, NoBids: true})
+	began, tenths := processTime(), 0
+	progress := func(now protocol.Time, ended int) { // of runs of an hour and more
+		if done := 10 * ended / *manySitesJobs; done > tenths && *manySitesJobs >= 10_000 {
+			tenths = done
+			t.Logf("%v: %d jobs have ended, %.1f CPU-s, %d MB at the most", now, ended, (processTime() - began).Seconds(), peakMB())
+		}
+	}
+	res, err := scenarios.Replay(t.Context(), s, scenarios.PolicyAuction, new(membus.Bus), scenarios.Options{MostSites: most, NoBids: true, Progress: progress})
 	if err != nil {
 		t.Fatal(err)
 	}
