@@ -156,19 +156,23 @@ func (a *Agent) placeReplicas(now protocol.Time, h *heldService) {
 }
 
 // adoptReplicas gives restored replicas their capacity, before anything else is placed; one whose node is
-// gone has none.
+// gone has none. Those that are to stop are last: where another has their devices, the executor had
+// answered that they stopped before this process started.
 func (a *Agent) adoptReplicas(now protocol.Time) {
 	if len(a.services) == 0 || a.lacksNodes() {
 		return
 	}
-	for _, h := range a.servicesByPriority() {
-		for _, r := range h.stopping {
-			a.fleet.AdoptReplica(now, h.replicaJob(r.Number), r)
-		}
+	all := a.servicesByPriority()
+	for _, h := range all {
 		for _, r := range slices.Clone(h.replicas) {
 			if a.fleet.RunOf(protocol.ReplicaName(h.service.ID, r.Number)) == nil && !a.fleet.AdoptReplica(now, h.replicaJob(r.Number), r) {
 				a.dropReplica(now, h, r.Number)
 			}
+		}
+	}
+	for _, h := range all {
+		for _, r := range h.stopping {
+			a.fleet.AdoptReplica(now, h.replicaJob(r.Number), r)
 		}
 	}
 }

@@ -286,3 +286,33 @@ func TestReplicasPayWhatTheirGPUsAreWorthToJobs(t *testing.T) {
 		t.Errorf("without a price a replica costs %d; want %d", got, free)
 	}
 }
+
+// A replica got the device of one that had stopped; then the agent is killed, and its log does not say that the
+// executor had answered. What runs keeps its device.
+func TestARestartedAgentKeepsWhatFollowedAStoppedReplica(t *testing.T) {
+	s := newServiceSite(t, Config{})
+	first := func(count int, revision uint64) protocol.AssignReplicas {
+		b := llm(count, revision)
+		b.Service.ID = "first"
+		return b
+	}
+	s.hear(&s.coordinator, first(8, 1))
+	s.hear(&s.coordinator, first(7, 2))
+	o, _ := s.order()
+	s.hear(&s.executor, protocol.ReplicasRunning{Service: "first", Revision: o.Revision, Running: running(o.Replicas)})
+	s.hear(&s.coordinator, llm(1, 3))
+	want, _ := s.order()
+	again := newServiceSite(t, Config{})
+	again.now = s.now
+	for _, m := range s.events {
+		if s.agent.NeedsEvent(m) {
+			if err := again.agent.Restore(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	again.said = again.agent.Tick(again.now)
+	if got, st := again.order(); len(want.Replicas) != 1 || !reflect.DeepEqual(got.Replicas, want.Replicas) || st.Pending != 0 {
+		t.Errorf("after the restart it orders %+v, reports %+v; before it ordered %+v", got, st, want)
+	}
+}
