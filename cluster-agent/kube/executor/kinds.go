@@ -118,7 +118,7 @@ func jobKindOf(u *unstructured.Unstructured, isService bool) (*jobKind, error) {
 	var names []string
 	for i := range jobKinds {
 		k := &jobKinds[i]
-		if k.isService != isService {
+		if isService && !k.runsReplicas() || !isService && k.isService {
 			continue
 		}
 		if k.GroupVersionKind == u.GroupVersionKind() {
@@ -128,6 +128,10 @@ func jobKindOf(u *unstructured.Unstructured, isService bool) (*jobKind, error) {
 	}
 	return nil, fmt.Errorf("%s %s is not supported: want one of %s", u.GetAPIVersion(), u.GetKind(), strings.Join(names, ", "))
 }
+
+// runsReplicas reports whether an object of the kind can be a replica of a service. A LeaderWorkerSet of one
+// group can: all its pods are on the replica's node.
+func (k *jobKind) runsReplicas() bool { return k.isService || k.Kind == podsets.LeaderWorkerSet.Kind }
 
 // groupVersionResource is the kind's address for the dynamic client.
 func (k *jobKind) groupVersionResource() schema.GroupVersionResource {

@@ -216,7 +216,7 @@ func (h *KubeExecutor) markRunCreated(r *run) {
 // for how long to wait before anything else is done with the run.
 func (h *KubeExecutor) reconcilePods(ctx context.Context, r *run, u *unstructured.Unstructured, pods []*corev1.Pod) (requeueAfter time.Duration, err error) {
 	if r.isReplica() {
-		return 0, h.reconcileReplicaPods(ctx, r)
+		return 0, h.reconcileReplicaPods(ctx, r, u, pods)
 	}
 	h.observeStart(r, pods)
 	if requeueAfter = h.terminationReasonDelay(r, u, pods); requeueAfter > 0 || r.terminating.Load() != nil {

@@ -5,16 +5,19 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/cluster-agent/kube/podsets"
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A replica of a service is a run whose object is a Deployment or a StatefulSet of one pod: each has
-// a node and devices of its own, which no template for several pods could say. Its controller makes
-// the pod anew when it ends, and the new pod is bound where the old one was. What a run is to a job,
-// RunReplicas and ReplicasRunning say for all replicas of a service at once.
+// A replica of a service is a run whose object is a Deployment or a StatefulSet of one pod, or a
+// LeaderWorkerSet of one group: each has a node and devices of its own, which no template for several
+// replicas could say. Its controller makes a pod anew when it ends, or the whole group, and the new pods are
+// bound where the old ones were. What a run is to a job, RunReplicas and ReplicasRunning say for all replicas
+// of a service at once.
 
 // replicaEpoch is the epoch of every replica's run: their numbers are never reused.
 const replicaEpoch = 1
@@ -138,13 +141,14 @@ func (h *KubeExecutor) reportReplicaEnd(r *run, why protocol.Reason) {
 	})
 }
 
-// reconcileReplicaPods binds the pod of a replica. Its controller replaces pods that were deleted or
-// evicted, so that no such pod ends the run; one that can no longer be bound there does.
-func (h *KubeExecutor) reconcileReplicaPods(ctx context.Context, r *run) error {
-	pods := h.podsOfRun(r)
+// reconcileReplicaPods binds the pods of a replica, which runs once all of them do. Their controller replaces
+// pods that were deleted or evicted, so that no such pod ends the run; one that can no longer be bound there
+// does.
+func (h *KubeExecutor) reconcileReplicaPods(ctx context.Context, r *run, u *unstructured.Unstructured, pods []*corev1.Pod) error {
 	h.observeStart(r, pods)
 	err := h.bindPods(ctx, r, pods)
-	if r.terminating.Load() == nil && r.begun && !r.startReported.Swap(true) {
+	if r.terminating.Load() == nil && r.begun && u != nil && !r.startReported.Load() && r.allPodsRun(u, pods) {
+		r.startReported.Store(true)
 		h.mu.Lock()
 		h.services[r.service()].failures = 0
 		h.mu.Unlock()
@@ -153,19 +157,29 @@ func (h *KubeExecutor) reconcileReplicaPods(ctx context.Context, r *run) error {
 	return err
 }
 
-// shapeReplica makes the object of a task one of a single pod, which it selects by its run alone, and whose
-// successor waits until it has left its devices.
-func shapeReplica(u *unstructured.Unstructured, run string) error {
-	for _, field := range []struct {
-		value any
-		path  []string
-	}{
-		{int64(1), []string{"spec", "replicas"}},
-		{map[string]any{"matchLabels": map[string]any{kube.LabelRun: run}}, []string{"spec", "selector"}},
-	} {
-		if err := unstructured.SetNestedField(u.Object, field.value, field.path...); err != nil {
-			return err
+// allPodsRun reports whether as many pods run at the place of a run as its object u is to have.
+func (r *run) allPodsRun(u *unstructured.Unstructured, pods []*corev1.Pod) bool {
+	all, err := r.kind.podTemplatesOf(u.DeepCopy().Object) // which adds what is missing
+	missing := 0
+	for _, t := range all {
+		missing += int(t.count)
+	}
+	for _, p := range pods {
+		if podHasRun(p) && r.isAtItsPlace(p) && p.DeletionTimestamp == nil {
+			missing--
 		}
+	}
+	return err == nil && missing <= 0
+}
+
+// shapeReplica makes the object of a task one of a single pod, which it selects by its run alone, and whose
+// successor waits until it has left its devices; or of a single group.
+func shapeReplica(u *unstructured.Unstructured, run string) error {
+	if err := unstructured.SetNestedField(u.Object, int64(1), "spec", "replicas"); err != nil || u.GetKind() == podsets.LeaderWorkerSet.Kind {
+		return err // its controller selects pods by its name
+	}
+	if err := unstructured.SetNestedField(u.Object, map[string]any{"matchLabels": map[string]any{kube.LabelRun: run}}, "spec", "selector"); err != nil {
+		return err
 	}
 	if u.GetKind() == "Deployment" {
 		return unstructured.SetNestedField(u.Object, map[string]any{"type": "Recreate"}, "spec", "strategy")

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/cluster-agent/kube"
@@ -43,6 +44,18 @@ func (c *cluster) podsOfService(id protocol.ServiceID, most int) map[int]corev1.
 	return all
 }
 
+// order has the executor run a list of replicas.
+func (a *agent) order(b protocol.RunReplicas) {
+	a.FailOnError(a.conn.Send(a.Context(), a.sender.NewMessage(protocol.FromStdTime(time.Now()), "hands/oslo", b)))
+}
+
+// running returns a condition: of a list of some revision these replicas run.
+func running(revision uint64, numbers ...int) func(protocol.ReplicasRunning) bool {
+	return func(b protocol.ReplicasRunning) bool {
+		return b.Revision == revision && slices.Equal(b.Running, numbers)
+	}
+}
+
 // TestReplicasOfAService has a real API server, the real controllers of Deployments and StatefulSets, and
 // kwok's kubelets.
 func TestReplicasOfAService(t *testing.T) {
@@ -56,16 +69,8 @@ func TestReplicasOfAService(t *testing.T) {
 			a := c.agent(hub)
 			_, stop := c.startExecutor(hub, Config{Sharing: sharing})
 			await(a, func(v protocol.Inventory) bool { return len(v.Nodes) == 2 && v.Nodes[0].GPUs == 8 })
-			say := func(b protocol.RunReplicas) {
-				a.FailOnError(a.conn.Send(a.Context(), a.sender.NewMessage(protocol.FromStdTime(time.Now()), "hands/oslo", b)))
-			}
-			running := func(revision uint64, numbers ...int) func(protocol.ReplicasRunning) bool {
-				return func(b protocol.ReplicasRunning) bool {
-					return b.Revision == revision && slices.Equal(b.Running, numbers)
-				}
-			}
 			id := protocol.ServiceID("chat-" + kind)
-			say(chat(kind, 1, 1, 2, 3))
+			a.order(chat(kind, 1, 1, 2, 3))
 			await(a, running(1, 1, 2, 3))
 			pods := c.podsOfService(id, 3)
 			for n, p := range pods {
@@ -79,7 +84,7 @@ func TestReplicasOfAService(t *testing.T) {
 				p := c.podsOfService(id, 3)[2]
 				return p.UID != replaced && p.Spec.NodeName == "gpu-000" && p.Annotations[kube.AnnotationDevices] == "4,5" && p.Status.Phase == corev1.PodRunning
 			})
-			say(chat(kind, 2, 1, 3))
+			a.order(chat(kind, 2, 1, 3))
 			await(a, running(2, 1, 3))
 			c.nothingIsLeft(protocol.ReplicaName(id, 2))
 
@@ -90,24 +95,90 @@ func TestReplicasOfAService(t *testing.T) {
 			if len(held.Held) != 0 || held.Nodes[1].OtherCPU != 0 {
 				t.Errorf("after a restart replicas are %v, and others hold %d of gpu-001", held.Held, held.Nodes[1].OtherCPU)
 			}
-			say(chat(kind, 2, 1, 3))
+			a.order(chat(kind, 2, 1, 3))
 			await(a, running(2, 1, 3))
 			for n, p := range c.podsOfService(id, 3) {
 				if p.UID != kept[n].UID {
 					t.Errorf("replica %d has another pod after the restart", n)
 				}
 			}
-			say(chat(kind, 3))
+			a.order(chat(kind, 3))
 			await(a, running(3))
 			for n := 1; n <= 3; n++ {
 				c.nothingIsLeft(protocol.ReplicaName(id, n))
 			}
 			refused := chat(kind, 4, 4)
 			refused.Service.Task = kubetest.BatchJobTask(0, 1, 2, nil)
-			say(refused)
+			a.order(refused)
 			await(a, func(b protocol.ReplicasRunning) bool { return b.Revision == 4 && slices.Equal(b.Lost, []int{4}) })
 			stop()
 		})
 	}
+	o.StopAndCheck()
+}
+
+// TestAGroupOfPodsIsOneReplica has LeaderWorkerSet's own controller: a replica of four pods runs once all of
+// them do, together on its node and devices, and a group that is made anew goes where it was.
+func TestAGroupOfPodsIsOneReplica(t *testing.T) {
+	c := newCluster(t, 2)
+	c.InstallLeaderWorkerSet()
+	o := c.StartOracle()
+	hub := new(membus.Bus)
+	a := c.agent(hub)
+	_, stop := c.startExecutor(hub, Config{Sharing: kube.SharingDRA})
+	twoNodes := func(v protocol.Inventory) bool { return len(v.Nodes) == 2 && v.Nodes[0].GPUs == 8 }
+	await(a, twoNodes)
+	list := protocol.RunReplicas{
+		Service:  protocol.Service{ID: "llama", Wanted: 2, GPUs: 4, Share: 1000, CPU: 16_000, Memory: 64 << 10, Task: kubetest.EncodeTask(kubetest.GroupOfPods())},
+		Revision: 1, Newest: 2, Replicas: []protocol.Replica{
+			{Number: 1, Node: "gpu-000", Devices: []int{0, 1, 2, 3}, Model: "H100", Power: 1_600_000},
+			{Number: 2, Node: "gpu-001", Devices: []int{4, 5, 6, 7}, Model: "H100", Power: 1_600_000},
+		},
+	}
+	// group returns the pods of a replica that run, if they have its devices, each once.
+	group := func(n int) (uids []string) {
+		c.Helper()
+		var devices []int
+		for _, p := range c.podsOf(protocol.ReplicaName("llama", n)) {
+			if p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil && p.Spec.NodeName == list.Replicas[n-1].Node {
+				devices, uids = append(devices, kube.DevicesOf(&p)...), append(uids, string(p.UID))
+			}
+		}
+		if slices.Sort(devices); !slices.Equal(devices, list.Replicas[n-1].Devices) {
+			return nil
+		}
+		slices.Sort(uids)
+		return uids
+	}
+	a.order(list)
+	await(a, running(1, 1, 2))
+	first := group(2)
+	if len(first) != 4 || len(group(1)) != 4 {
+		t.Fatalf("when both replicas run, pods are %v and %v", group(1), first)
+	}
+	victim := c.podsOf(protocol.ReplicaName("llama", 2))[0]
+	_, err := c.Client.CoreV1().Pods("default").Patch(c.Context(), victim.Name, types.StrategicMergePatchType, []byte(`{"status":{"containerStatuses":[{"name":"main","restartCount":1}]}}`), metav1.PatchOptions{}, "status")
+	c.FailOnError(err)
+	c.eventually("the group is made anew where it was", func() bool {
+		now := group(2)
+		return len(now) == 4 && !slices.ContainsFunc(now, func(uid string) bool { return slices.Contains(first, uid) })
+	})
+	stop()
+	kept := group(2)
+	_, stop = c.startExecutor(hub, Config{Sharing: kube.SharingDRA, Incarnation: 2})
+	await(a, twoNodes)
+	fewer := list
+	fewer.Revision, fewer.Replicas = 2, list.Replicas[1:]
+	a.order(fewer)
+	await(a, running(2, 2))
+	c.nothingIsLeft(protocol.ReplicaName("llama", 1))
+	if now := group(2); !slices.Equal(now, kept) {
+		t.Errorf("after a restart the pods are %v; were %v", now, kept)
+	}
+	fewer.Revision, fewer.Replicas = 3, nil
+	a.order(fewer)
+	await(a, running(3))
+	c.nothingIsLeft(protocol.ReplicaName("llama", 2))
+	stop()
 	o.StopAndCheck()
 }

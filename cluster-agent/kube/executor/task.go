@@ -23,7 +23,7 @@ const maxTaskBytes = 512 << 10
 func parseTask(t protocol.Task, isService bool) (*unstructured.Unstructured, *jobKind, error) {
 	switch {
 	case t == "" && isService:
-		return nil, nil, errors.New("the service has no task: submit it with a Deployment or a StatefulSet to run")
+		return nil, nil, errors.New("the service has no task: submit it with a Deployment, a StatefulSet or a LeaderWorkerSet to run")
 	case t == "":
 		return nil, nil, errors.New("the job has no task: submit it with a Kubernetes object to run")
 	case len(t) > maxTaskBytes:

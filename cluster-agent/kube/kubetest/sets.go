@@ -55,3 +55,11 @@ func LeaderWorkerSet() map[string]any {
 		},
 	}}
 }
+
+// GroupOfPods returns a LeaderWorkerSet of seven groups: four pods of one GPU each. As the task of a service
+// it is one replica.
+func GroupOfPods() map[string]any {
+	return map[string]any{"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": map[string]any{}, "spec": map[string]any{
+		"replicas": int64(7), "leaderWorkerTemplate": map[string]any{"size": int64(4), "workerTemplate": setTemplate("main", "1", 0, nil)},
+	}}
+}
