@@ -111,19 +111,3 @@ func TestBidsOfASiteThatIsGoneAreVoid(t *testing.T) {
 		t.Errorf("the round has %+v", h.Summary)
 	}
 }
-
-// The replicas of a removed site run no more, though it never says so.
-func TestReplicasOfARemovedSiteDoNotCount(t *testing.T) {
-	for _, live := range []bool{false, true} {
-		s := &stage{now: noon}
-		s.hello("bern", "oslo")
-		s.say(protocol.Submitter, protocol.Coordinator, protocol.SubmitService{Service: protocol.Service{ID: "chat", Wanted: 3, GPUs: 1, Share: 1000}})
-		for _, site := range []string{"bern", "oslo"} {
-			s.say(protocol.AgentParty(site), protocol.Coordinator, protocol.ReplicaStatus{Service: "chat", Revision: 1, Assigned: 2, Ready: 2})
-		}
-		s.say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
-		if v := s.book(Config{Live: live}).Service("chat").StateAt(s.now); v.Running != 2 || len(v.Sites) != 1 || v.Sites[0].Site != "bern" {
-			t.Errorf("live %v: with oslo removed it stands at %+v", live, v)
-		}
-	}
-}

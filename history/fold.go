@@ -399,7 +399,6 @@ func (b *History) foldDecommission(from MessageRef, g protocol.DecommissionSite)
 		b.noteCondition(s, from.At, true)
 		b.addEvent(SiteEvent{At: from.At, Kind: EventRemove, Site: g.Site, SiteCondition: c})
 	}
-	b.foldReplicasGone(from, g.Site)
 	why := protocol.Reason{Code: protocol.SiteDecommissioned, Note: g.By}
 	for _, id := range b.JobIDs() {
 		e := b.jobs[id]

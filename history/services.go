@@ -78,25 +78,12 @@ func (b *History) foldService(from MessageRef, m protocol.Message) {
 		s := b.serviceRecord(body.Service)
 		s.Payments = append(s.Payments, ServicePayment{from, body})
 	case protocol.ReplicaStatus:
-		b.serviceRecord(body.Service).addStatus(from.From.SiteName(), siteReplicas{from.At, body}, b.cfg.Live)
-	}
-}
-
-// foldReplicasGone has no replica run at a site that was removed: it does not say so itself.
-func (b *History) foldReplicasGone(from MessageRef, site string) {
-	for _, s := range b.Services() {
-		if len(s.status[site]) > 0 {
-			s.addStatus(site, siteReplicas{at: from.At}, b.cfg.Live)
+		s, site := b.serviceRecord(body.Service), from.From.SiteName()
+		if b.cfg.Live {
+			s.status[site] = s.status[site][:0]
 		}
+		s.status[site] = append(s.status[site], siteReplicas{from.At, body})
 	}
-}
-
-// addStatus adds how the replicas at a site stand; a live view keeps only the newest.
-func (s *ServiceRecord) addStatus(site string, now siteReplicas, live bool) {
-	if live {
-		s.status[site] = s.status[site][:0]
-	}
-	s.status[site] = append(s.status[site], now)
 }
 
 // serviceRecord returns the record of a service; a message about it may be read before its submission.
