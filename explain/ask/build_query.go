@@ -90,20 +90,14 @@ func (r *reading) asksPayment() bool {
 			costs++
 		}
 	}
-	toSites := r.query.Site == "" && slices.ContainsFunc(r.tokens, func(t token) bool { return slices.Contains(payVerbs, t.low) }) && (r.concepts.hasConcept("bysite") || r.query.By == "site")
-	return costs == 1 && (toSites || slices.Contains(payVerbs, r.verb) || slices.Contains(earnVerbs, r.next))
+	toSites := r.query.Site == "" && slices.ContainsFunc(r.tokens, func(t token) bool { return slices.Contains(listed("pay-verbs"), t.low) }) && (r.concepts.hasConcept("bysite") || r.query.By == "site")
+	return costs == 1 && (toSites || slices.Contains(listed("pay-verbs"), r.verb) || slices.Contains(listed("earn-verbs"), r.next))
 }
 
 // saysPast reports whether a question is about what was, and not about what a forecast says.
 func (r *reading) saysPast() bool {
-	return slices.ContainsFunc(r.tokens, func(t token) bool { return slices.Contains(pastVerbs, t.low) }) && r.concepts.countConcepts(strings.Fields("future forecast next")) == 0
+	return slices.ContainsFunc(r.tokens, func(t token) bool { return slices.Contains(listed("past-verbs"), t.low) }) && r.concepts.countConcepts(strings.Fields("future forecast next")) == 0
 }
-
-var (
-	pastVerbs = strings.Fields("was were did had been")
-	payVerbs  = strings.Fields("pay pays paid owe owes owed")
-	earnVerbs = strings.Fields("make makes made")
-)
 
 // normalizeFields sets the fields that follow from the question and clears those that do not
 // belong to it, so that equal questions have equal queries.

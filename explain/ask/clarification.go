@@ -121,8 +121,8 @@ var slotQuestions = []struct{ slot, text string }{
 	{"NUM", "How many? Say \"8 GPUs\"."},
 }
 
-// explainMissing asks for the one name, time or number that would complete the question, or
-// offers the nearest questions that its words could make.
+// explainMissing asks for the one name, time or number that would complete the question; offerNearest
+// offers questions to one that it gives back.
 func (l *Parser) explainMissing(r *reading) *Clarification {
 	content := slices.ContainsFunc(r.concepts, func(word []string) bool {
 		return !slices.Contains(word, "_") && !slices.Contains(word, "which") && !slices.Contains(word, "how")
@@ -153,34 +153,7 @@ func (l *Parser) explainMissing(r *reading) *Clarification {
 	}
 	a := unclearText("Every word of the question is known, but not what they ask together; it is not guessed at.")
 	a.addSentence("What can be asked: `gridbid ask help`.")
-	if len(r.concepts) > 40 {
-		return a
-	}
-	for _, f := range r.nearestRules() {
-		a.offerQueries("Perhaps one of these is meant:", r.buildQuery(f))
-	}
 	return a
-}
-
-// nearestRules returns up to three rules that read the question but for a few of
-// its words, and need nothing that it lacks.
-func (r *reading) nearestRules() (all []rule) {
-	for n := len(r.concepts) - 1; n > 0 && n >= len(r.concepts)-2; n-- {
-		for i := range r.concepts {
-			if slices.ContainsFunc(r.concepts[i:min(len(r.concepts), i+len(r.concepts)-n)], reversesQuestion) {
-				continue
-			}
-			for _, f := range bestRules(slices.Delete(slices.Clone(r.concepts), i, min(len(r.concepts), i+len(r.concepts)-n)), r.takesOperators) {
-				if !f.allowsAll() && !containsAsk(all, f.ask) && len(all) < 3 {
-					all = append(all, f)
-				}
-			}
-		}
-		if len(all) > 0 {
-			return all
-		}
-	}
-	return all
 }
 
 // reversesQuestion reports whether a word turns a question into its opposite. A reading without

@@ -12,23 +12,6 @@ import (
 // statistic, conditions, an event, a split. Word order does not matter. A word that says nothing
 // known, or two that contradict each other, give the question back.
 
-// sayings are what a word of a concept says of many jobs, as key and value. A noun says that
-// something is split only if it is no name's.
-var sayings = map[string]string{
-	"jobs": "jobs", "many": "many", "who": "who", "tenants": "group tenant", "sites": "group site", "where": "group site", "place": "verb place",
-	"when": "group hour", "hourword": "group hour", "asked": "event arrived", "start": "event started", "end": "event ended", "run": "verb run", "used": "verb used",
-	"wait": "metric wait", "waitnoun": "metric wait", "queue": "metric wait", "carbon": "metric carbon", "emit": "metric carbon", "energy": "metric energy", "kwh": "metric energy",
-	"cost": "metric cost", "paidto": "metric paid", "gpuhours": "metric gpu-hours", "runtime": "metric run", "gpus": "gpus", "model": "gpus", "long": "long", "lasting": "lasting",
-	"most": "rank most", "least": "rank least", "average": "statistic mean", "median": "statistic median", "p95": "statistic p95", "total": "total", "compare": "compare", "differ": "compare", "pends": "metric wait", "waitingfor": "metric wait",
-	"late": "where late", "home": "where at-home", "away": "where away", "urgent": "where urgent", "standard": "where standard", "capped": "where capped", "unfinished": "where unfinished",
-	"missed": "missed", "deadline": "deadline", "nearly": "nearly", "summary": "summary", "SITE": "SITE", "TENANT": "TENANT", "NUM": "NUM", "WIN": "WIN", "AT": "AT", "now": "now",
-	"owner": "group tenant", "elsewhere": "where away", "cpuonly": "where cpu-only", "atonce": "where at-once", "bygone": "bygone", "dirtiest": "metric carbon", "cheapest": "metric cost", "greenest": "metric carbon", "first": "edge least", "last": "edge most", "busiest": "busiest", "how": "how", "power": "metric energy", "ontime": "where on-time",
-	"about": "summary", "why": "why", "defer": "where held", "heldjobs": "where held", "neverheld": "where never-held", "lateby": "lateby", "awards": "event awards", "holds": "event holds", "decisions": "event decisions",
-}
-
-// weightyWords are words that the rules may ignore and that change which jobs are meant.
-var weightyWords = strings.Fields("left my mine again win won wins winner winning beat")
-
 // A composer collects what the words of a question say.
 type composer struct {
 	*reading
@@ -68,7 +51,7 @@ func (c *composer) collect() bool {
 		if i > 0 && timeUnit(t.low) > 0 && slices.Contains([]string{"first", "last"}, c.tokens[i-1].low) {
 			return false // "in the first hour"
 		}
-		if slices.Contains(weightyWords, t.low) && !t.quoted && len(t.names) == 0 && !(t.low == "left" && c.concepts.hasConcept("away")) && !(t.low == "won" && c.concepts.hasConcept("sites") && c.concepts.hasConcept("most")) {
+		if slices.Contains(listed("weighty-words"), t.low) && !t.quoted && len(t.names) == 0 && !(t.low == "left" && c.concepts.hasConcept("away")) && !(t.low == "won" && c.concepts.hasConcept("sites") && c.concepts.hasConcept("most")) {
 			return false
 		}
 	}
@@ -80,11 +63,11 @@ func (c *composer) collect() bool {
 			word = []string{"last"}
 		}
 		for _, concept := range word {
-			key, value, _ := strings.Cut(sayings[concept], " ")
+			key, value, _ := strings.Cut(english.sayings[concept], " ")
 			if concept == "place" && slices.Contains(word, "end") { // "ended" is no "ended up at"
 				continue
 			}
-			if concept == "emit" && containsAnyWord(c.words(), originWords) { // "who do they belong to", "where do they come from"
+			if concept == "emit" && containsAnyWord(c.words(), listed("origin-words")) { // "who do they belong to", "where do they come from"
 				if known = slices.Contains(word, "owner"); !known {
 					return false
 				}
@@ -113,15 +96,6 @@ func (c *composer) collect() bool {
 	return (len(c.concepts) > 0 || c.before) && len(c.numbers) < 2 && len(c.q.Policies) == 0 && c.q.Job == "" && c.q.Decision == 0 && c.q.Other == "" && c.q.Long == 0 && c.q.Within == 0
 }
 
-// originWords say whose jobs are, where they may also say who emits.
-var originWords = strings.Fields("belong belongs come comes came")
-
-// placeAdverbs say how often jobs run at a place, and nothing of how long. sizeWords rank jobs by their GPUs.
-var (
-	placeAdverbs = strings.Fields("usually normally generally mostly typically")
-	sizeWords    = strings.Fields("biggest largest smallest")
-)
-
 // metricsOfVerbs returns the metrics of what jobs did, such as "used"; false if that is not known.
 func (c *composer) metricsOfVerbs(metrics []string) ([]string, bool) {
 	q := &c.q
@@ -135,7 +109,7 @@ func (c *composer) metricsOfVerbs(metrics []string) ([]string, bool) {
 		metrics = []string{"gpu-hours"} // "who used the most GPUs"
 	} else if used && q.By == "model" && len(metrics) == 0 && (c.says("rank") || q.Pick != "") {
 		metrics = []string{"gpu-hours"} // "which model is used most"
-	} else if used && containsAnyWord(c.words(), needWords) && !c.says("gpus") && q.Size == "" && q.Bounded != "gpus" && len(metrics) == 0 {
+	} else if used && containsAnyWord(c.words(), listed("need-words")) && !c.says("gpus") && q.Size == "" && q.Bounded != "gpus" && len(metrics) == 0 {
 		return nil, false // needed what
 	} else if used && len(metrics) == 0 && !c.says("summary") && !c.says("many") && q.Bounded != "gpus" && q.Size == "" && (!c.says("gpus") || q.Model != "" || q.By == "model") {
 		metrics = []string{"energy"}
@@ -177,20 +151,8 @@ func (c *composer) endsWithLatest() bool {
 	return i >= 0 && (i == len(c.tokens)-1 || slices.Contains([]string{"and", "by"}, c.tokens[i+1].low))
 }
 
-// userWords are of who uses GPUs.
-var userWords = strings.Fields("user users consumer consumers")
-
-// energyWords say that what was consumed is energy.
-var energyWords = strings.Fields("energy electricity kwh mwh power")
-
-// queueWords are of jobs that wait at a time.
-var queueWords = strings.Fields("queue backlog line")
-
 // statesWithoutRun are those of jobs that do not run in them.
 var statesWithoutRun = strings.Fields("pending planned refused")
-
-// needWords say what jobs ask for, and not what they used.
-var needWords = strings.Fields("need needs needed require requires required")
 
 // words returns the words of the question that are no operators'.
 func (c *composer) words() string { return strings.Join(lowWords(c.tokens), " ") }
@@ -207,7 +169,7 @@ func (c *composer) sole(key string) (string, bool) {
 func (c *composer) setMeasure() bool {
 	q := &c.q
 	one, metrics := true, c.said["metric"]
-	if slices.Contains(metrics, "gpu-hours") && !containsAnyWord(c.words(), energyWords) { // "who consumed the most GPU hours"
+	if slices.Contains(metrics, "gpu-hours") && !containsAnyWord(c.words(), listed("energy-words")) { // "who consumed the most GPU hours"
 		metrics = []string{"gpu-hours"}
 	}
 	set := func(field *string, key string) {
@@ -217,7 +179,7 @@ func (c *composer) setMeasure() bool {
 	if len(metrics) > 0 { // "what goes on its account"
 		c.said["verb"] = slices.DeleteFunc(c.said["verb"], func(v string) bool { return v == "place" })
 	}
-	if c.says("verb") && slices.Equal(c.said["group"], []string{"site"}) && containsAnyWord(c.words(), placeAdverbs) && len(metrics) == 0 {
+	if c.says("verb") && slices.Equal(c.said["group"], []string{"site"}) && containsAnyWord(c.words(), listed("place-adverbs")) && len(metrics) == 0 {
 		c.said["statistic"] = nil // "where do they usually run"
 	}
 	if c.says("why") { // "why were jobs held", "the most common reason for holding jobs"
@@ -327,10 +289,10 @@ func (c *composer) impliedMetrics(metrics []string) ([]string, bool) {
 	}
 	if ranked := c.says("rank") && len(metrics) == 0; ranked && c.says("jobs") && !c.says("group") && !c.says("who") && q.By == "" && slices.Equal(c.said["where"], []string{"late"}) {
 		metrics, c.said["where"] = []string{"lateness"}, nil // "the three worst late jobs"
-	} else if ranked && c.says("who") && !c.says("jobs") && containsAnyWord(c.words(), userWords) {
+	} else if ranked && c.says("who") && !c.says("jobs") && containsAnyWord(c.words(), listed("user-words")) {
 		metrics = []string{"gpu-hours"} // "who is the biggest user"
 	}
-	if c.says("rank") && len(metrics) == 0 && c.says("jobs") && !c.says("size") && !c.says("lasting") && (c.says("gpus") || containsAnyWord(c.words(), sizeWords) && !c.says("group")) {
+	if c.says("rank") && len(metrics) == 0 && c.says("jobs") && !c.says("size") && !c.says("lasting") && (c.says("gpus") || containsAnyWord(c.words(), listed("size-words")) && !c.says("group")) {
 		metrics = []string{"gpus"} // "the biggest job", "which needed the most GPUs"
 	}
 	if c.says("lasting") && c.says("jobs") && len(metrics) == 0 { // "the longest job"
@@ -359,7 +321,7 @@ func (c *composer) setGroup() bool {
 	switch {
 	case !one || len(groups) > 1:
 		return false
-	case len(groups) == 1 && groups[0] == "hour" && containsAnyWord(c.words(), queueWords):
+	case len(groups) == 1 && groups[0] == "hour" && containsAnyWord(c.words(), listed("queue-words")):
 		if rank == "" || q.Metric != "wait" || c.says("statistic") || q.By+q.State != "" {
 			return false
 		}

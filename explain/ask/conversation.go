@@ -114,7 +114,7 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 		return q, nil, nil
 	}
 	p, _ := findPointer(question)
-	several := slices.Contains(pluralPointers, p.word)
+	several := slices.Contains(listed("plural-pointers"), p.word)
 	if q, ok := t.parseChange(l, question); ok && !several {
 		return q, nil, nil
 	}
@@ -139,8 +139,8 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 	if q, ok := t.applyChange(l, question); ok && !several { // "at 13:00?", "of vision?"
 		return q, nil, nil
 	}
-	if back.missingSlot == "JOB" && known && !containsAnyWord(question, severalJobsWords) {
-		if q, typos, again := l.ParseQuestion(question + " for " + t.target.targetWords()); again == nil && !(q.Ask == "saved" && containsAnyWord(question, collectiveWords)) {
+	if back.missingSlot == "JOB" && known && !containsAnyWord(question, listed("several-jobs-words")) {
+		if q, typos, again := l.ParseQuestion(question + " for " + t.target.targetWords()); again == nil && !(q.Ask == "saved" && containsAnyWord(question, listed("collective-words"))) {
 			return q, typos, nil
 		}
 	}
@@ -247,12 +247,6 @@ func (r *reading) laterOrEarlier(tokens []token) (time.Duration, bool) {
 	return 0, false
 }
 
-// severalJobsWords and collectiveWords are words of a question that is not about one job.
-var (
-	severalJobsWords = strings.Fields("jobs")
-	collectiveWords  = strings.Fields("we us our all total")
-)
-
 // containsAnyWord reports whether a question has one of some words.
 func containsAnyWord(question string, words []string) bool {
 	return slices.ContainsFunc(strings.Fields(strings.ToLower(question)), func(w string) bool { return slices.Contains(words, strings.Trim(w, "?.,!;:")) })
@@ -262,7 +256,7 @@ func containsAnyWord(question string, words []string) bool {
 // question: of several things only a set that was just counted.
 func (t *Conversation) pointerTargets(p pointer) (all []string) {
 	q := t.last
-	if slices.Contains(pluralPointers, p.word) {
+	if slices.Contains(listed("plural-pointers"), p.word) {
 		if q.Ask == "jobs" && q.Bounded+q.State+q.Model == "" {
 			all = append(all, "jobs"+q.optionalWords("site")+q.optionalWords("tenant"))
 		}
@@ -310,24 +304,6 @@ type pointer struct {
 	after  string // and from there on
 }
 
-// personalPointers are pointers wherever they stand. demonstrativePointers also go before a
-// noun or join clauses, so findPointer looks at the words beside them. pluralPointers refer
-// to several things.
-var (
-	personalPointers      = strings.Fields("it its them they their")
-	demonstrativePointers = strings.Fields("that this those these")
-	pluralPointers        = strings.Fields("those these them they their")
-)
-
-// pointerLeads and pointerFollowers stand before and after a demonstrative word that is a
-// pointer; between an auxiliaryVerb and an actionVerb it is one too: "what did that cost".
-var (
-	pointerLeads     = strings.Fields("of for about from by with behind was is were are")
-	pointerFollowers = strings.Fields("was were is are did do does had have has ran waited in please pls then too altogether")
-	auxiliaryVerbs   = strings.Fields("did does do has have had will would")
-	actionVerbs      = strings.Fields("cost emit use take consume cause produce need save wait run")
-)
-
 // findPointer returns the first word of a question that refers to an earlier question.
 func findPointer(question string) (p pointer, ok bool) {
 	all := strings.Fields(question)
@@ -344,12 +320,12 @@ func findPointer(question string) (p pointer, ok bool) {
 		switch {
 		case next == "all" || next == "in" && (word(i+2) == "total" || word(i+2) == "all"), w == "it" && (prev == "make" || prev == "made"):
 			// "how much is that in total", "who did not make it"
-		case slices.Contains(personalPointers, w):
+		case slices.Contains(listed("personal-pointers"), w):
 			return p, true
-		case !slices.Contains(demonstrativePointers, w):
-		case slices.Contains(pointerLeads, prev) && (ends || slices.Contains(pointerFollowers, next)),
-			slices.Contains(auxiliaryVerbs, prev) && slices.Contains(actionVerbs, next),
-			i == 0 && slices.Contains(pointerFollowers, next):
+		case !slices.Contains(listed("demonstrative-pointers"), w):
+		case slices.Contains(listed("pointer-leads"), prev) && (ends || slices.Contains(listed("pointer-followers"), next)),
+			slices.Contains(listed("auxiliary-verbs"), prev) && slices.Contains(listed("action-verbs"), next),
+			i == 0 && slices.Contains(listed("pointer-followers"), next):
 			return p, true
 		}
 	}
@@ -371,7 +347,7 @@ func (l *Parser) checkPointer(question string, q Query) *Clarification {
 	if r.readTokens(l, tokens) != nil || slices.ContainsFunc(tokens, func(t token) bool { return len(t.names) > 0 }) {
 		return nil
 	}
-	if slices.Contains(personalPointers[1:], p.word) {
+	if slices.Contains(listed("personal-pointers")[1:], p.word) {
 		for _, noun := range []string{"jobs", "sites", "tenants", "bids", "policy", "who"} {
 			if r.concepts.hasConcept(noun) || strings.Contains(p.before, "anything") || q.Tenant != "" {
 				return nil // "jobs that missed their deadline"

@@ -21,9 +21,6 @@ func (t *Conversation) parseChange(l *Parser, question string) (Query, bool) {
 	return t.applyChange(l, question[len(changeMarkers[i])+1:])
 }
 
-// goingOn are words that a question has only if it goes on from the answer before.
-var goingOn = strings.Fields("them they those these their one ones same that rest")
-
 // soleSuperlative asks for one of the groups of the answer before: "which is the highest".
 var soleSuperlative = regexp.MustCompile(`(?i)^(which|who|what)( one| site| team)? (is|was|has|had) (the )?\w+[?. ]*$`)
 
@@ -44,7 +41,7 @@ func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 	i := slices.IndexFunc(changeMarkers, func(m string) bool { return strings.HasPrefix(low, m+" ") })
 	short := len(strings.Fields(question)) < 5 && !containsAnyWord(question, questionWords) || before.By != "" && soleSuperlative.MatchString(question) || soleSplit.MatchString(question) || countOfThem.MatchString(question)
 	only := i >= 0 && changeMarkers[i] == "only"
-	if !ok || before.Number != 0 && containsAnyWord(question, pluralPointers) || i < 0 && !short && !containsAnyWord(question, goingOn) || containsAnyWord(question, severalJobsWords) && !only {
+	if !ok || before.Number != 0 && containsAnyWord(question, listed("plural-pointers")) || i < 0 && !short && !containsAnyWord(question, listed("going-on")) || containsAnyWord(question, listed("several-jobs-words")) && !only {
 		return Query{}, false
 	}
 	if m := soleSplit.FindStringSubmatch(question); m != nil {

@@ -21,7 +21,7 @@ func (x *operatorReader) takeModel(i int) bool {
 		return true
 	}
 	x.query.Model = x.l.Models[k]
-	if !x.hasWord(jobNouns[:6]) {
+	if !x.hasWord(listed("job-nouns")) {
 		x.imply("gpus")
 	}
 	x.gone[i] = true
@@ -31,21 +31,15 @@ func (x *operatorReader) takeModel(i int) bool {
 	return true
 }
 
-// peakWords say of which jobs the most at one time are: of those that run, or of those that wait.
-var (
-	runWords  = strings.Fields("run ran running runs active busy executing")
-	waitWords = strings.Fields("wait waited waiting waits queued pending queue backlog")
-)
-
 // takePeak takes the words of jobs that are in a state together: "running at the same time".
 func (x *operatorReader) takePeak() bool {
 	switch {
-	case x.hasWord(runWords) && !x.hasWord(waitWords):
+	case x.hasWord(listed("run-words")) && !x.hasWord(listed("wait-words")):
 		x.query.State = "running"
-		x.dropWords(strings.Join(runWords, " "))
-	case x.hasWord(waitWords):
+		x.dropWords(strings.Join(listed("run-words"), " "))
+	case x.hasWord(listed("wait-words")):
 		x.query.State = "pending"
-		x.dropWords(strings.Join(waitWords, " "))
+		x.dropWords(strings.Join(listed("wait-words"), " "))
 	default:
 		return false
 	}
@@ -61,7 +55,7 @@ func (x *operatorReader) isOfCapacity(at int) bool {
 	for end < len(x.low) && slices.Contains(strings.Fields("the all our its their gpu"), x.low[end]) {
 		end++
 	}
-	if end == len(x.low) || !slices.Contains(append([]string{"time"}, gpuNouns...), x.low[end]) && x.modelAt(end) < 0 || end+1 < len(x.low) && slices.Contains([]string{"hours", "time"}, x.low[end+1]) {
+	if end == len(x.low) || !slices.Contains(append([]string{"time"}, listed("gpu-nouns")...), x.low[end]) && x.modelAt(end) < 0 || end+1 < len(x.low) && slices.Contains([]string{"hours", "time"}, x.low[end+1]) {
 		return false
 	}
 	if x.modelAt(end) < 0 {

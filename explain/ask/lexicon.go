@@ -28,6 +28,8 @@ type lexicon struct {
 	longest    int                 // words of the longest phrase
 	vocabulary []string            // words of phrases that are long enough to correct typos of
 	operators  map[string]string   // names of operators, by phrase
+	sayings    map[string]string   // what a concept says of many jobs: compose.go
+	words      map[string][]string // lists of words, by name
 	distinct   map[string]bool     // words that are not typos of the known words they resemble
 	questions  map[string]question
 	asks       []string // names of questions, in order
@@ -48,6 +50,15 @@ type question struct {
 // isOfKind reports whether the question of a query is of a kind.
 func (l *lexicon) isOfKind(q Query, kind string) bool {
 	return slices.Contains(l.questions[q.Ask].is, kind)
+}
+
+// listed returns the list of words of a name. The lexicon is embedded, so that one is missing is a bug.
+func listed(name string) []string {
+	all, ok := english.words[name]
+	if !ok {
+		panic("ask: lexicon/en.txt: words " + name + ": there is no such list")
+	}
+	return all
 }
 
 // Names that rules use for several concepts.
@@ -88,6 +99,8 @@ type checking struct {
 //	splitter: PHRASE, PHRASE      split a sum, before each noun of each split
 //	split NAME: NOUN, NOUN        a concept whose phrases are a splitter and a noun
 //	operator NAME: PHRASE, PHRASE are taken out before the rules read the rest: operators.go
+//	says KEY=VALUE: NAME, NAME    what words of concepts say of many jobs: compose.go
+//	words NAME: WORD WORD         a list that the parser knows by its name
 //	distinct: WORD WORD           look like typos of known words, but are not
 //	question NAME: TEXT           can be asked; TEXT has slots such as {target}
 //	refusal NAME                  is understood and not answered
@@ -103,7 +116,7 @@ type checking struct {
 // TARGET stands for JOB|DEC in a rule, ABOUT for SITE TENANT WIN.
 func readLexicon(name, text string) (*lexicon, error) {
 	r := &lexiconReader{
-		lexicon:  &lexicon{phrases: make(map[string][]string), distinct: make(map[string]bool), operators: make(map[string]string), questions: make(map[string]question)},
+		lexicon:  &lexicon{phrases: make(map[string][]string), distinct: make(map[string]bool), operators: make(map[string]string), words: make(map[string][]string), sayings: make(map[string]string), questions: make(map[string]question)},
 		concepts: make(map[string]bool),
 	}
 	for _, c := range readerConcepts {
@@ -131,8 +144,8 @@ func readLexicon(name, text string) (*lexicon, error) {
 func (r *lexiconReader) readLine(at, line string) error {
 	head, value, colon := strings.Cut(line, ": ")
 	key, name, named := strings.Cut(head, " ")
-	if wants := slices.Contains([]string{"concept", "split", "operator", "question", "refusal"}, key); wants != named {
-		return fmt.Errorf("%q: want concept NAME, split NAME, operator NAME, question NAME or refusal NAME, and other keys without a name", head)
+	if wants := slices.Contains([]string{"concept", "split", "operator", "says", "words", "question", "refusal"}, key); wants != named {
+		return fmt.Errorf("%q: want concept NAME, split NAME, operator NAME, says KEY=VALUE, words NAME, question NAME or refusal NAME, and other keys without a name", head)
 	}
 	if colon == (key == "refusal") || strings.Contains(name, " ") {
 		return fmt.Errorf("%q: want KEY: VALUE, or refusal NAME", line)
@@ -155,6 +168,21 @@ func (r *lexiconReader) readLine(at, line string) error {
 			r.operators[phrase] = name
 			r.longestOperator = max(r.longestOperator, len(strings.Fields(phrase)))
 		}
+		return nil
+	case "says":
+		for concept := range strings.SplitSeq(value, ", ") {
+			if r.sayings[concept] != "" {
+				return fmt.Errorf("says %s: %s says %s already", name, concept, r.sayings[concept])
+			}
+			r.sayings[concept] = strings.Replace(name, "=", " ", 1)
+			r.unchecked = append(r.unchecked, checking{at, []string{concept}})
+		}
+		return nil
+	case "words":
+		if r.words[name] != nil {
+			return fmt.Errorf("words %s: there is a list of that name", name)
+		}
+		r.words[name] = strings.Fields(value)
 		return nil
 	case "distinct":
 		for w := range strings.FieldsSeq(value) {
@@ -201,7 +229,7 @@ func (r *lexiconReader) readEntryLine(at, key, value string) error {
 		q.lacks = list
 		r.unchecked = append(r.unchecked, checking{at, strings.Split(strings.Join(list, "+"), "+")})
 	default:
-		return fmt.Errorf("%q: no such key; want concept, ignored, splitter, split, operator, distinct, question, refusal, parts, rule, holds, lacks or is", key)
+		return fmt.Errorf("%q: no such key; want concept, ignored, splitter, split, operator, says, words, distinct, question, refusal, parts, rule, holds, lacks or is", key)
 	}
 	r.questions[r.last] = q
 	return nil

@@ -12,25 +12,8 @@ import (
 // any question, and the query of that takes the operators. A rule counts only if its question
 // has a place for all of them: none is ever dropped.
 
-// jobNouns and groupNouns say whether a bound is one of each job, or of what is listed by site,
-// tenant or hour.
-var (
-	jobNouns   = strings.Fields("job jobs task tasks workload workloads who what anything anyone")
-	groupNouns = strings.Fields("site sites cluster clusters location locations region regions tenant tenants team teams hour hours hourly")
-	gpuNouns   = strings.Fields("gpu gpus card cards accelerator accelerators capacity")
-	nameJoins  = strings.Fields("and or nor &")
-	jobStates  = strings.Fields("pending planned running preempted done failed cancelled refused")
-)
-
-// boundFillers may stand between the jobs and what is bounded of them: "jobs that have been".
-var boundFillers = strings.Fields("that which who with have has had having get gets got is are was were be been being for by of to at it they already still did do does could the a an than ever")
-
-// exceptNouns and exceptPlaces may stand between "except" and a name. After a name, the latter do so
-// only behind an "and": in "except vision at oslo", oslo is no exception.
-var (
-	exceptNouns  = strings.Fields("the site sites tenant tenants team teams jobs job agent")
-	exceptPlaces = strings.Fields("for at of from in those that by")
-)
+// jobStates are the states that jobs are asked for by.
+var jobStates = strings.Fields("pending planned running preempted done failed cancelled refused")
 
 // quantityVerbs say which quantity of a job is bounded.
 var quantityVerbs = map[string]string{
@@ -41,15 +24,11 @@ var quantityVerbs = map[string]string{
 	"cost": "cost", "costs": "cost", "costing": "cost", "paid": "paid", "gpus": "gpus", "held": "holds", "deferred": "holds", "postponed": "holds",
 }
 
-// startVerbs stand before a bound of the wait; sinceArrival may follow it, and ofSlack a bound of slack.
+// sinceArrival may follow a bound of the wait, and ofSlack one of slack.
 var (
-	startVerbs   = strings.Fields("started start starts begin began")
 	sinceArrival = regexp.MustCompile(`^(?:of|after) (?:arriving|arrival|submission|being submitted|(?:they|it) (?:arrived|came in|were submitted|was submitted))\b`)
 	ofSlack      = regexp.MustCompile(`^(?:to spare|of slack|of margin|slack|margin|(?:of|before|ahead of|from) (?:their|its|the) (?:deadline|deadlines|due date))\b`)
 )
-
-// baseVerbs are those of them that are words of the base question, too.
-var baseVerbs = strings.Fields("waiting queued queue pending late overdue")
 
 // kindOfQuantity is what the unit of a bound of each quantity measures.
 var kindOfQuantity = map[string]string{"wait": "time", "run": "time", "late": "time", "slack": "time", "carbon": "carbon", "energy": "energy", "cost": "cost", "paid": "cost", "gpus": "gpus", "holds": "times"}
@@ -139,10 +118,10 @@ func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
 			}
 		case (kind == "most" || kind == "least") && r.query.By == "":
 			r.query.Pick, r.query.By, taken = kind, value, true
-		case kind == "only" && !x.hasWord(gpuNouns) && !slices.ContainsFunc(x.tokens, x.l.isModel):
+		case kind == "only" && !x.hasWord(listed("gpu-nouns")) && !slices.ContainsFunc(x.tokens, x.l.isModel):
 			r.query.Only, taken = value, true
 		case kind == "state" && i > 0 && slices.Contains(strings.Fields("not longest shortest"), x.low[i-1]) || kind == "state" && i+n < len(x.low) && slices.Contains(strings.Fields("first last"), x.low[i+n]):
-		case value == "refused" && (x.hasWord(groupNouns[:8]) || x.namesA(ofSite)): // by sites, which make no offer
+		case value == "refused" && (x.hasWord(listed("site-nouns")) || x.namesA(ofSite)): // by sites, which make no offer
 		case kind == "state" && r.query.State == "" && !x.namesA(ofAJob):
 			r.query.State, taken = value, true
 			x.dropWords("now currently") // a state without a time is that of now
@@ -221,8 +200,8 @@ func (x *operatorReader) takeExcept(i, n int) bool {
 		t := x.tokens[end]
 		if len(t.names) == 0 {
 			first := at == i+n
-			joined := first || slices.ContainsFunc(x.low[at:end+1], func(w string) bool { return slices.Contains(nameJoins, w) })
-			if slices.Contains(exceptNouns, t.low) || joined && slices.Contains(exceptPlaces, t.low) || !first && slices.Contains(nameJoins, t.low) {
+			joined := first || slices.ContainsFunc(x.low[at:end+1], func(w string) bool { return slices.Contains(listed("name-joins"), w) })
+			if slices.Contains(listed("except-nouns"), t.low) || joined && slices.Contains(listed("except-places"), t.low) || !first && slices.Contains(listed("name-joins"), t.low) {
 				continue
 			}
 			break
@@ -248,8 +227,8 @@ func (x *operatorReader) takeBound(i, n int, bound string) bool {
 		return false // "no more than 80 kW at oslo" is a rule
 	}
 	end := i + n + used
-	sites := x.hasWord(groupNouns)
-	ofJobs := kind != "jobs" && !slices.Contains([]string{"intensity", "price", "power", "share"}, kind) && (kind == "time" || x.saysJobs(jobNouns) && !(sites && !x.saysJobs(jobNouns[:6]))) &&
+	sites := x.hasWord(listed("group-nouns"))
+	ofJobs := kind != "jobs" && !slices.Contains([]string{"intensity", "price", "power", "share"}, kind) && (kind == "time" || x.saysJobs(listed("job-askers")) && !(sites && !x.saysJobs(listed("job-nouns")))) &&
 		!(kind == "gpus" && x.hasWord(strings.Fields("free idle available left spare")))
 	switch {
 	case ofJobs:
@@ -260,7 +239,7 @@ func (x *operatorReader) takeBound(i, n int, bound string) bool {
 				return true
 			}
 			return false
-		} else if x.hasWord(jobNouns) {
+		} else if x.hasWord(listed("job-askers")) {
 			return false
 		}
 	case kind == "cost" && x.namesA(ofSite) && x.hasWord(strings.Fields("when ever hours")):
@@ -290,7 +269,7 @@ func (x *operatorReader) takeQuantity(i, end int, kind string) (quantity string,
 	from := i
 	for k := i - 1; k >= 0; k-- {
 		verb := quantityVerbs[x.low[k]]
-		if verb == "" && !slices.Contains(boundFillers, x.low[k]) || k == 0 && verb == "" || verb != "" && quantity != "" {
+		if verb == "" && !slices.Contains(listed("bound-fillers"), x.low[k]) || k == 0 && verb == "" || verb != "" && quantity != "" {
 			break
 		}
 		quantity, from = max(quantity, verb), k
@@ -300,7 +279,7 @@ func (x *operatorReader) takeQuantity(i, end int, kind string) (quantity string,
 	case strings.HasPrefix(rest, "to start") || strings.HasPrefix(rest, "before start"):
 		quantity = "wait"
 		x.take(end, end+2)
-	case i > 0 && quantity == "" && slices.Contains(startVerbs, x.low[i-1]) && (x.low[i] == "within" || sinceArrival.MatchString(rest)): // "started within 5 minutes"
+	case i > 0 && quantity == "" && slices.Contains(listed("start-verbs"), x.low[i-1]) && (x.low[i] == "within" || sinceArrival.MatchString(rest)): // "started within 5 minutes"
 		quantity, from = "wait", i-1
 		x.take(end, end+len(strings.Fields(sinceArrival.FindString(rest))))
 	case ofSlack.MatchString(rest):
@@ -309,7 +288,7 @@ func (x *operatorReader) takeQuantity(i, end int, kind string) (quantity string,
 	case quantity != "":
 	case strings.HasPrefix(rest, "late") || strings.HasPrefix(rest, "overdue") || kind == "time" && x.hasWord([]string{"late", "overdue"}) && x.low[i] != "longer" && x.low[i] != "shorter":
 		quantity = "late"
-	case kind == "time" && (x.low[i] == "longer" || x.low[i] == "shorter") && i > 0 && slices.Contains(jobNouns[:6], x.low[i-1]) && !x.hasWord([]string{"late", "overdue"}):
+	case kind == "time" && (x.low[i] == "longer" || x.low[i] == "shorter") && i > 0 && slices.Contains(listed("job-nouns"), x.low[i-1]) && !x.hasWord([]string{"late", "overdue"}):
 		quantity = "run" // "jobs shorter than 5 minutes"
 	case strings.HasPrefix(rest, "waiting") || strings.HasPrefix(rest, "in the queue") || strings.HasPrefix(rest, "in queue"):
 		quantity = "wait"
@@ -329,7 +308,7 @@ func (x *operatorReader) takeQuantity(i, end int, kind string) (quantity string,
 	}
 	for k := from; k < i; k++ {
 		queued := x.low[k] == "queued" && !slices.Contains(strings.Fields("is are were was be been"), x.low[k-1]) // "jobs that queued for 2 h"
-		x.gone[k] = x.gone[k] || queued || !slices.Contains(baseVerbs, x.low[k])
+		x.gone[k] = x.gone[k] || queued || !slices.Contains(listed("base-verbs"), x.low[k])
 	}
 	return quantity, true
 }

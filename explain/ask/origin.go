@@ -7,12 +7,6 @@ import (
 
 // Words of operators that say whose jobs are meant, and whether idle draw counts.
 
-// homeVerbs lead to the site that a job comes from; awayWords are beside one that it may have left.
-var (
-	homeVerbs = strings.Fields("came come comes coming submitted originated originating originate belong belongs belonging")
-	awayWords = strings.Fields("where elsewhere away leave leaves other another stay stayed home abroad")
-)
-
 // takeHome takes the site that jobs have as their home: "jobs with home oslo", "oslo's own jobs"; and
 // "oslo's jobs", where it is asked at which sites they ran.
 func (x *operatorReader) takeHome() {
@@ -38,21 +32,21 @@ func (x *operatorReader) takeHome() {
 		for in(of-1, "the", "site", "at", "in", "is", "of", "from", "was", "to") {
 			of--
 		}
-		moved := sites > 1 || x.hasWord(awayWords)
+		moved := sites > 1 || x.hasWord(listed("away-words"))
 		switch {
 		case in(of-1, "home", "homes"):
 			if from = of - 1; in(from-1, "with", "whose", "their", "have", "had", "has") {
 				from--
 			}
-		case in(after, "own") && in(after+1, jobNouns[:6]...):
+		case in(after, "own") && in(after+1, listed("job-nouns")...):
 			to = after + 1
-		case of < i && x.hasWord(jobNouns[:6]) && in(of-1, homeVerbs...) && (in(of, "from") || x.low[of-1] == "submitted" && in(of, "at") || strings.HasPrefix(x.low[of-1], "belong") && in(of, "to")):
+		case of < i && x.hasWord(listed("job-nouns")) && in(of-1, listed("home-verbs")...) && (in(of, "from") || x.low[of-1] == "submitted" && in(of, "at") || strings.HasPrefix(x.low[of-1], "belong") && in(of, "to")):
 			if from = of - 1; in(from-1, "that", "which", "were") {
 				from--
 			}
-		case moved && in(after, jobNouns[:6]...) && !in(i-1, "at", "on"):
+		case moved && in(after, listed("job-nouns")...) && !in(i-1, "at", "on"):
 			to = after
-		case moved && of < i && in(of-1, jobNouns[:6]...) && (in(of, "of", "from")):
+		case moved && of < i && in(of-1, listed("job-nouns")...) && (in(of, "of", "from")):
 			from = of
 		default:
 			continue
@@ -64,9 +58,6 @@ func (x *operatorReader) takeHome() {
 	}
 }
 
-// idleNouns may follow the "idle" of idle draw.
-var idleNouns = strings.Fields("draw stuff part energy power time machines nodes carbon")
-
 // takeIdle takes the idle draw that is left out.
 func (x *operatorReader) takeIdle(at int) bool {
 	for at < len(x.low) && slices.Contains([]string{"the", "any", "all"}, x.low[at]) {
@@ -77,7 +68,7 @@ func (x *operatorReader) takeIdle(at int) bool {
 	}
 	x.query.Only = "jobs"
 	x.take(at, at+1)
-	if at+1 < len(x.low) && slices.Contains(idleNouns, x.low[at+1]) {
+	if at+1 < len(x.low) && slices.Contains(listed("idle-nouns"), x.low[at+1]) {
 		x.take(at+1, at+2)
 	}
 	return true

@@ -230,7 +230,7 @@ func (l *Parser) chooseQuery(r *reading) (Query, *Clarification) {
 			return q, back
 		}
 		return Query{}, l.refuseQuestion(r, found[0].ask)
-	case len(found) == 1 && english.isOfKind(Query{Ask: found[0].ask}, "supposition") && (slices.Contains(factVerbs, r.verb) || r.saysOnlySiteDown()) && !r.concepts.hasConcept("if"):
+	case len(found) == 1 && english.isOfKind(Query{Ask: found[0].ask}, "supposition") && (slices.Contains(listed("fact-verbs"), r.verb) || r.saysOnlySiteDown()) && !r.concepts.hasConcept("if"):
 		return r.readSitePresence()
 	case len(found) == 1:
 		q := r.buildQuery(found[0])
@@ -312,10 +312,6 @@ func neighbourWords(tokens []token, i int) (before, after string) {
 	}
 	return "", after
 }
-
-// factVerbs are words before a site that make a question of what they begin, and not a
-// supposition: "is oslo down", but "were oslo down".
-var factVerbs = strings.Fields("is was has did does")
 
 // saysOnlySiteDown reports whether a question holds nothing but a site that is down: "oslo down?"
 func (r *reading) saysOnlySiteDown() bool {

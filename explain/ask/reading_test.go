@@ -449,7 +449,7 @@ var questions, known = func() (all, words []string) {
 	for _, tc := range readAs {
 		all = append(all, tc.said...)
 	}
-	words = slices.Concat(slices.Sorted(maps.Keys(english.phrases)), slices.Sorted(maps.Keys(numberWords)), timeWordList, monthNames)
+	words = slices.Concat(slices.Sorted(maps.Keys(english.phrases)), slices.Sorted(maps.Keys(numberWords)), listed("time-words"), monthNames)
 	for unit := range maps.Keys(unitsByName) {
 		for _, n := range []string{"0", "1", "90", "700", "100000"} {
 			words = append(words, n+" "+unit, n+unit)

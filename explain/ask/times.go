@@ -68,15 +68,12 @@ func parseNumber(w string) (int64, bool) {
 	return n, err == nil && n >= 0 && n < 1e12
 }
 
-// timeWordList are words that say a time by themselves or with a number.
-var timeWordList = strings.Fields("noon midday midnight today yesterday tomorrow last past am pm oclock half quarter")
-
 // isTimeWord reports whether a word may say a time: "yesterday", "march", "13:45",
 // "6pm", "8h", "2022-04-13".
 func isTimeWord(w string) bool {
 	_, part := partsOfDay[w]
 	_, count := numberWords[w]
-	if part || count || timeUnit(w) > 0 || monthNumber(w) > 0 || slices.Contains(timeWordList, w) || slices.Contains(slices.Concat(hourJoiners, rangeStarters, instantMarkers), w) {
+	if part || count || timeUnit(w) > 0 || monthNumber(w) > 0 || slices.Contains(listed("time-words"), w) || slices.Contains(slices.Concat(hourJoiners, rangeStarters, instantMarkers), w) {
 		return true
 	}
 	for day := time.Sunday; day <= time.Saturday; day++ {

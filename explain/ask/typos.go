@@ -133,10 +133,6 @@ func longWords[V any](phrases map[string]V) (all []string) {
 	return slices.Compact(all)
 }
 
-// unsplittableWords keep a phrase that holds one of them whole: what they negate or compare
-// is in the words beside them.
-var unsplittableWords = strings.Fields("not no never than without nothing nobody none by per each every my i more less fewer other but except")
-
 // wholeConcepts are those of phrases that say which jobs are meant, and that are never taken apart.
 var wholeConcepts = strings.Fields("kind heldjobs neverheld lateby")
 
@@ -156,7 +152,7 @@ func (l *Parser) parseWithShorterPhrases(question string, r *reading, back *Clar
 		for _, t := range tokens[at : at+r.phraseLengths[at]] {
 			words = append(words, t.low)
 		}
-		if slices.ContainsFunc(english.phrases[strings.Join(words, " ")], func(c string) bool { return slices.Contains(wholeConcepts, c) }) || slices.ContainsFunc(words, func(w string) bool { return slices.Contains(unsplittableWords, w) }) {
+		if slices.ContainsFunc(english.phrases[strings.Join(words, " ")], func(c string) bool { return slices.Contains(wholeConcepts, c) }) || slices.ContainsFunc(words, func(w string) bool { return slices.Contains(listed("unsplittable-words"), w) }) {
 			continue
 		}
 		for n := r.phraseLengths[at]; n > 1; n-- {
