@@ -348,3 +348,14 @@ func TestSilenceAtTheCutOffCountsAgainstTrust(t *testing.T) {
 		}
 	}
 }
+
+// A part that has ended holds no room, though its site accepted it once: silence on the award of another then harms
+// nobody.
+func TestAnEndedPartDoesNotMakeAnotherSilent(t *testing.T) {
+	for held, want := range map[state]int{awarded: 1, ended: 0} {
+		w := &lot{parts: []*lot{{state: held, prepared: true}, {state: awarded, asked: true}}}
+		if got := len(w.silentParts()); got != want {
+			t.Errorf("beside an accepted part in state %v, %d are silent; want %d", held, got, want)
+		}
+	}
+}

@@ -216,7 +216,7 @@ func (l *lot) missedStarts() string {
 func (l *lot) silentParts() (silent []*lot) {
 	held := false
 	for _, p := range l.parts {
-		held = held || p.prepared
+		held = held || p.state == awarded && p.prepared // a part that has ended holds nothing
 		if p.state == awarded && !p.prepared && p.asked {
 			silent = append(silent, p)
 		}
