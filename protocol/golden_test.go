@@ -235,6 +235,11 @@ var grown = []struct {
 	{"call-most-pods", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{func() Job { j := aThinGang; j.MostPods = 4; return j }()}})},
 	{"submit-groups", sent(Submit{Job: aGrouped})},
 	{"submit-parts", sent(Submit{Job: aDividedGang})},
+	{"submit-part-models", sent(Submit{Job: func() Job {
+		j := aDividedGang
+		j.Parts = []Part{{Name: "left", Pods: []int{1, 1}, Models: []string{"A100", "H100"}}, {Name: "right", Pods: []int{0, 3}}}
+		return j
+	}()})},
 	{"call-part", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{unranked(aDividedGang.PartJobs()[0]), unranked(aDividedGang.PartJobs()[1])}})},
 	{"call-part-ranked", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: aDividedGang.PartJobs()})},
 	{"call-part-later", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{func() Job { j := unranked(aDividedGang.PartJobs()[0]); j.StartWith = noon.Add(time.Hour); return j }()}})},

@@ -188,6 +188,9 @@ func (j Job) MaxWireSize() int {
 	}
 	for i := range j.Parts {
 		n += len(j.Parts[i].Name) + 9*len(j.Parts[i].Pods) + 16
+		for _, s := range j.Parts[i].Models {
+			n += len(s) + 5
+		}
 	}
 	return n + 328 // 30 keys with their lengths, and 16 integers
 }

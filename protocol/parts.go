@@ -2,7 +2,10 @@ package protocol
 
 //lint:file-ignore U1000 msgpack reads the field _msgpack by reflection: a struct with it is written as an array.
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A gang with MaxSites above 1 may be divided over sites: each of its Parts goes to one site as a
 // whole, like a gang of its own, and all parts start or none does. The market calls, awards and
@@ -13,6 +16,7 @@ type (
 		_msgpack struct{} `msgpack:",as_array"`
 		Name     string   // of the job each once; ends the id of the part
 		Pods     []int    // how many of each component, in the order of the job's Pods
+		Models   []string // GPU models that will do for this part; empty: those of the job
 	}
 
 	// PartsDecided is the market's fact about all parts of an award: committed, they run; else their
@@ -73,6 +77,9 @@ func (j *Job) PartJobs() []Job {
 		part := *j
 		part.Parts, part.Groups = nil, groups
 		part = part.WithPods(pods)
+		if len(p.Models) > 0 {
+			part.Models = p.Models
+		}
 		part.ID, part.PartOf = PartID(j.ID, p.Name), j.ID
 		part.FirstRank, part.WholePods, part.Leader = before, j.PodCount(), PartID(j.ID, j.Parts[0].Name)
 		before += part.PodCount()
@@ -143,6 +150,8 @@ func (j *Job) invalidDivision() string {
 			return fmt.Sprintf("sites.parts: two are named %q; give each its own name", p.Name)
 		case len(p.Pods) != len(j.Pods):
 			return fmt.Sprintf("sites.parts: part %s counts pods of %d components, of which the job has %d", p.Name, len(p.Pods), len(j.Pods))
+		case len(p.Models) > maxList || slices.ContainsFunc(p.Models, nameTooLong):
+			return fmt.Sprintf("sites.parts: part %s names more than %d GPU models, or one with over 128 bytes", p.Name, maxList)
 		}
 		names[p.Name] = true
 		for i, n := range p.Pods {

@@ -54,7 +54,7 @@ func draw(t *rapid.T, v reflect.Value) {
 	}
 }
 
-// fillColumns gives pods to every option in v that has none, and cores in use to every profile: without
+// fillColumns gives pods to every option in v that has none, cores in use to every profile and models to every part: without
 // them their rows have no column for them, as those of testdata/v3 show.
 func fillColumns(v reflect.Value) {
 	switch v.Kind() {
@@ -64,6 +64,9 @@ func fillColumns(v reflect.Value) {
 		}
 		if p, ok := v.Addr().Interface().(*CapacityProfile); ok && p.CPUUsed == 0 && p.MemoryUsed == 0 {
 			p.CPUUsed = 1
+		}
+		if p, ok := v.Addr().Interface().(*Part); ok && len(p.Models) == 0 {
+			p.Models = []string{"V100"}
 		}
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {

@@ -282,9 +282,16 @@ func (r *SpeedPoint) walkWire(w *wire) {
 }
 
 func (r *Part) walkWire(w *wire) {
-	c := w.beginRow(2)
+	width := 2
+	if len(r.Models) > 0 {
+		width++ // parts that take the job's models keep their bytes
+	}
+	c := w.beginRow(width)
 	walkName(&c, &r.Name)
 	walkInts(&c, &r.Pods)
+	if !w.writing || width > 2 {
+		walkNames(&c, &r.Models)
+	}
 	c.skipNewerColumns()
 }
 

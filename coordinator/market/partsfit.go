@@ -47,7 +47,7 @@ func (k *Market) jointDecision(now protocol.Time, w *lot, all []*auction.Decisio
 // partsNeverFit returns why the parts of a job can never go together, though each of them fits some site: by the
 // GPUs that sites have and by what they said of each part in a round, no so many sites hold all parts, even if
 // nothing else ran there. It errs to the side of parts that might fit: a site that did not answer takes any part,
-// and what a site takes of several parts is reckoned by the sum of its GPUs.
+// and what a site takes of several parts is reckoned by the sum of its GPUs of the models that will do for them.
 func (k *Market) partsNeverFit(r *round, w *lot) (why protocol.Reason, never bool) {
 	n := len(w.parts)
 	need := make([]int, 1<<n) // by set of parts: the fewest of the sites so far that hold them
@@ -78,22 +78,32 @@ func (k *Market) partsNeverFit(r *round, w *lot) (why protocol.Reason, never boo
 
 // partSetsHeld returns by set of the parts of a job whether a site could hold them all, if nothing else ran there.
 func (k *Market) partSetsHeld(r *round, w *lot, site string) []bool {
-	gpus := k.sites[site].gpusOf(w.job.Models)
 	holds := make([]bool, 1<<len(w.parts))
 	alone := make([]bool, len(w.parts))
 	for i, p := range w.parts {
 		alone[i] = k.sites[site].mayRun(p) && !r.canNeverRun(site, p.job.ID)
 	}
 	for set := range holds {
-		sum, all := protocol.Milli(0), true
+		holds[set] = true
 		for i, p := range w.parts {
-			if set&(1<<i) != 0 {
-				sum, all = sum+p.job.TotalGPUMilli(), all && alone[i]
+			if set&(1<<i) != 0 && holds[set] {
+				holds[set] = alone[i] && gpusWithin(w, set, p.job.Models) <= k.sites[site].gpusOf(p.job.Models)
 			}
 		}
-		holds[set] = all && sum <= gpus
 	}
 	return holds
+}
+
+// gpusWithin returns how many GPUs those of a set of parts take, in thousandths, for which no other than some models
+// will do; none: any will.
+func gpusWithin(w *lot, set int, models []string) (sum protocol.Milli) {
+	for i, p := range w.parts {
+		other := func(model string) bool { return !slices.Contains(models, model) }
+		if set&(1<<i) != 0 && (len(models) == 0 || len(p.job.Models) > 0 && !slices.ContainsFunc(p.job.Models, other)) {
+			sum += p.job.TotalGPUMilli()
+		}
+	}
+	return sum
 }
 
 // canNeverRun reports whether a site said in the round that it can never run a job.

@@ -73,7 +73,7 @@ func (s Spec) withComponents(j protocol.Job, at func(key, format string, args ..
 		return j, err
 	}
 	var all []protocol.Component
-	pods, named := 0, len(j.Models) > 0
+	pods, models := 0, make(map[string][]string) // by part that may go to a site of its own; "": the job
 	for i, c := range s.Components {
 		x := protocol.Component{
 			Role: cmp.Or(c.Role, "worker"), Pods: 1, GPUs: c.GPUs,
@@ -88,14 +88,18 @@ func (s Spec) withComponents(j protocol.Job, at func(key, format string, args ..
 		if c.Share != nil {
 			x.Share = protocol.Milli(math.Round(*c.Share * 1000))
 		}
-		// One option has one model, so only a model that will do for all components will do.
+		// One option has one model, so only a model that will do for all components of the job, or of its part, will do.
 		if len(c.Models) > 0 && c.GPUs > 0 {
-			if !named {
-				j.Models = c.Models
-			} else if j.Models = slices.DeleteFunc(slices.Clone(j.Models), func(m string) bool { return !slices.Contains(c.Models, m) }); len(j.Models) == 0 {
-				return j, at(fmt.Sprintf("components/%d/models", i), "has no model that will do for the job and the components before, too: all GPUs of a job are of one model")
+			part := ""
+			if s.Sites.Max > 1 {
+				part = c.Part
 			}
-			named = true
+			if models[part] == nil {
+				models[part] = j.Models
+			}
+			if models[part] = modelsOfBoth(models[part], c.Models); len(models[part]) == 0 {
+				return j, at(fmt.Sprintf("components/%d/models", i), "has no model that will do for the job and the components before, too: all GPUs of a job, or of a part that may go to a site of its own, are of one model")
+			}
 		}
 		for _, g := range c.Groups {
 			j.Groups = append(j.Groups, protocol.PodGroup{Component: i, Level: g.Level, Pods: g.Pods})
@@ -122,11 +126,23 @@ func (s Spec) withComponents(j protocol.Job, at func(key, format string, args ..
 			return j, at("topology/for", "is %q: want a time span such as 2h", s.Topology.For)
 		}
 	}
-	return s.withParts(j, at)
+	if len(models[""]) > 0 {
+		j.Models = models[""]
+	}
+	return s.withParts(j, models, at)
 }
 
-// withParts returns a gang with the parts of the file, if they may go to several sites.
-func (s Spec) withParts(j protocol.Job, at func(key, format string, args ...any) error) (protocol.Job, error) {
+// modelsOfBoth returns the models that are among some and among others; none of them names: any.
+func modelsOfBoth(some, others []string) []string {
+	if len(some) == 0 {
+		return others
+	}
+	return slices.DeleteFunc(slices.Clone(some), func(m string) bool { return !slices.Contains(others, m) })
+}
+
+// withParts returns a gang with the parts of the file, if they may go to several sites, each with the models that
+// its components name.
+func (s Spec) withParts(j protocol.Job, models map[string][]string, at func(key, format string, args ...any) error) (protocol.Job, error) {
 	parts := make(map[string]*protocol.Part)
 	var names []string
 	for i, c := range s.Components {
@@ -142,7 +158,7 @@ func (s Spec) withParts(j protocol.Job, at func(key, format string, args ...any)
 		case s.Sites.Max == 0:
 			return j, at(fmt.Sprintf("components/%d/part", i), "is a part of a job that goes to one site: add sites with max, or drop it")
 		case parts[c.Part] == nil:
-			parts[c.Part], names = &protocol.Part{Name: c.Part, Pods: make([]int, len(j.Pods))}, append(names, c.Part)
+			parts[c.Part], names = &protocol.Part{Name: c.Part, Pods: make([]int, len(j.Pods)), Models: models[c.Part]}, append(names, c.Part)
 		}
 		if len(j.Pods) == len(s.Components) {
 			parts[c.Part].Pods[i] = j.Pods[i].Pods

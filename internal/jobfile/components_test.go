@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,6 +62,34 @@ func TestErrorsOfComponentsNameFileLineAndField(t *testing.T) {
 		text := strings.Replace(gangFile, tc.from, tc.to, 1)
 		if _, err := Parse("job.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%q for %q: %v; want %q", tc.to, tc.from, err, tc.want)
+		}
+	}
+}
+
+const modelsOfParts = `id: rl
+run: 1h
+models: [H100, L4, T4]
+components:
+  - {role: learner, part: learn, pods: 2, gpus: 8, cpu: 16, models: [H100]}
+  - {role: critic, part: learn, pods: 1, gpus: 1, cpu: 4}
+  - {role: actor, part: act, pods: 4, gpus: 2, cpu: 4, models: [L4, T4]}
+sites: {max: 2}
+`
+
+// Components that are parts share the models of their part alone; at one site all pods are a gang of one model.
+func TestAPartHasTheModelsOfItsComponents(t *testing.T) {
+	o, err := Parse("job.yaml", []byte(modelsOfParts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := o.SubmitAt(1).Job
+	parts := j.PartJobs()
+	if len(parts) != 2 || j.InvalidReason() != "" || !slices.Equal(parts[0].Models, []string{"H100"}) || !slices.Equal(parts[1].Models, []string{"L4", "T4"}) || len(j.Models) != 3 {
+		t.Errorf("the job is %+v: %s", j, j.InvalidReason())
+	}
+	for from, to := range map[string]string{"max: 2": "max: 1", "cpu: 4}\n  - {role: actor, part: act": "cpu: 4}\n  - {role: actor, part: learn"} {
+		if _, err := Parse("job.yaml", []byte(strings.Replace(modelsOfParts, from, to, 1))); err == nil || !strings.Contains(err.Error(), "job.yaml:7: components/2/models") {
+			t.Errorf("with %q: %v", to, err)
 		}
 	}
 }
