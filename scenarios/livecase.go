@@ -17,13 +17,16 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// liveTurn is how far the clock of a live case goes, in simulated time, until it waits for all parties: a party that
-// others keep from its processor is late by as much, and not by what it waits. An award that is answered two turns
-// later is answered within its lease.
-const liveTurn = 4 * time.Second
+// The clock of a live case goes in turns of simulated time, and waits for all parties after each: a machine that is
+// busy with other work is late by as much, and not by what it lacks of the wall's time.
+const (
+	shortTurn  = time.Second // while parties talk: half of the time that a round waits for bids
+	longTurn   = time.Minute // while none is due
+	quietTurns = 3           // after so many turns in which nobody said anything, no message is on its way
+)
 
 // JudgeLive runs a scenario as a live federation does: each party has a loop of its own on the bus, and all
-// follow a clock that runs speed times as fast as the wall's, and waits for all parties after each liveTurn. So
+// follow a clock that runs speed times as fast as the wall's, and waits for all parties after each turn. So
 // messages take time, cross each other, and come in any order. It ends when all jobs are over, and judges the run
 // like JudgeReplay, but for what the messages of this run took. An error says what the
 // parties did that no federation may do, such as to start half a gang. Apart has coordinator and sites run in
@@ -139,7 +142,7 @@ func (c *liveCase) play(ctx context.Context, hub bus.Bus, st *Testbed, speed flo
 		return err
 	}
 	loops.pause()
-	return c.playTurns(st.Start, speed, until, func(clock bus.Clock) error {
+	return c.playTurns(st.Start, speed, until, func(clock bus.Clock) (Standstill, error) {
 		loops.run(clock, slices.Collect(maps.Keys(st.Parties)))
 		return loops.awaitStop(clock)
 	})
@@ -170,14 +173,26 @@ func (c *liveCase) awaitJoined(ctx context.Context) error {
 }
 
 // playTurns has all parties follow a clock from start on, turn by turn, until all jobs are over, or until a time.
-func (c *liveCase) playTurns(start protocol.Time, speed float64, until protocol.Time, play func(bus.Clock) error) error {
+func (c *liveCase) playTurns(start protocol.Time, speed float64, until protocol.Time, play func(bus.Clock) (Standstill, error)) error {
+	quiet, turn := 0, shortTurn
 	for clock := (bus.Clock{Start: start, Speed: speed}); !c.isOver() && clock.Start < until; clock.Start = clock.Until {
-		clock.Began, clock.Until = time.Now(), clock.Start.Add(liveTurn)
+		clock.Began, clock.Until = time.Now(), clock.Start.Add(turn)
 		c.mu.Lock()
 		c.clock = clock
 		c.mu.Unlock()
-		if err := play(clock); err != nil {
+		s, err := play(clock)
+		if err != nil {
 			return err
+		}
+		quiet++
+		if !s.Quiet {
+			quiet = 0
+		}
+		if turn = shortTurn; quiet >= quietTurns {
+			turn = longTurn
+			if s.Due != 0 {
+				turn = min(max(s.Due.Sub(clock.Until), shortTurn), longTurn)
+			}
 		}
 	}
 	return nil

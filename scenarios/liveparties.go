@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gridbid/gridbid/bus"
@@ -26,9 +27,24 @@ type Apart struct {
 // A PartyProcess is a process whose parties are connected.
 type PartyProcess interface {
 	SetClock(clock bus.Clock) error // has them begin, or go on, by a clock
-	AwaitStop() error               // returns when they stand where the clock stops
+	AwaitStop() (Standstill, error) // returns when they stand where the clock stops
 	Wait() error                    // waits for its end, and returns why it ended
 	Stop()                          // ends it
+}
+
+// A Standstill is how parties stand where their clock stops.
+type Standstill struct {
+	Due   protocol.Time // when one of them is due next; 0: none
+	Quiet bool          // none of them has sent anything since the clock before
+}
+
+// with returns how parties stand together with others.
+func (s Standstill) with(x Standstill) Standstill {
+	if s.Due == 0 || x.Due != 0 && x.Due < s.Due {
+		s.Due = x.Due
+	}
+	s.Quiet = s.Quiet && x.Quiet
+	return s
 }
 
 // processesOf returns which parties of a scenario run together in a process of their own: the coordinator; of
@@ -44,7 +60,7 @@ func processesOf(s spec.Scenario) (all [][]protocol.Party) {
 // RunParties runs some parties of a scenario on a bus, as a process of a case that runs apart does, by each clock
 // that comes until it stops or the next one comes. It ends when no more will come or ctx ends, and with an error if
 // a party fails. Connected is called when all are connected, and stopped when all stand where a clock stops.
-func RunParties(ctx context.Context, s spec.Scenario, policy string, parties []protocol.Party, hub bus.Bus, connected func() (clocks <-chan bus.Clock, err error), stopped func() error) error {
+func RunParties(ctx context.Context, s spec.Scenario, policy string, parties []protocol.Party, hub bus.Bus, connected func() (clocks <-chan bus.Clock, err error), stopped func(Standstill) error) error {
 	st, err := buildLiveTestbed(s, policy)
 	if err != nil {
 		return err
@@ -80,10 +96,11 @@ func RunParties(ctx context.Context, s spec.Scenario, policy string, parties []p
 			if clock.Until == 0 {
 				continue
 			}
-			if err := loops.awaitStop(clock); err != nil {
+			s, err := loops.awaitStop(clock)
+			if err != nil {
 				continue // it ends above
 			}
-			if err := stopped(); err != nil {
+			if err := stopped(s); err != nil {
 				return err
 			}
 		}
@@ -97,7 +114,9 @@ type partyLoops struct {
 	machines map[protocol.Party]bus.Machine
 	conns    map[protocol.Party]bus.Conn
 	running  sync.WaitGroup
-	paused   context.CancelFunc // of what runs
+	paused   context.CancelFunc                       // of what runs
+	requests map[protocol.Party]chan bus.LocalRequest // of what runs
+	sent     atomic.Bool                              // something, since the clock before
 }
 
 // connectParties connects parties to a bus.
@@ -113,14 +132,17 @@ func connectParties(ctx context.Context, hub bus.Bus, machines map[protocol.Part
 	return l, nil
 }
 
-// run runs some of the parties by a clock, which begins now.
+// run runs some of the parties by a clock.
 func (l *partyLoops) run(clock bus.Clock, parties []protocol.Party) {
-	clock.Began = time.Now()
 	var ctx context.Context
 	ctx, l.paused = context.WithCancel(l.ctx)
+	l.sent.Store(false)
+	l.requests = make(map[protocol.Party]chan bus.LocalRequest, len(parties))
 	for _, who := range parties {
+		requests := make(chan bus.LocalRequest)
+		l.requests[who] = requests
 		l.running.Go(func() {
-			if err := (bus.Loop{Clock: clock}).Run(ctx, openConn{l.conns[who]}, l.machines[who]); ctx.Err() == nil {
+			if err := (bus.Loop{Clock: clock, LocalRequests: requests}).Run(ctx, openConn{l.conns[who], &l.sent}, l.machines[who]); ctx.Err() == nil {
 				l.cancel(fmt.Errorf("scenarios: %s stopped: %w", who, errors.Join(err, l.conns[who].Close())))
 			}
 		})
@@ -128,10 +150,14 @@ func (l *partyLoops) run(clock bus.Clock, parties []protocol.Party) {
 }
 
 // An openConn is a connection that outlives the loop of a party, which sends what its last step said.
-type openConn struct{ bus.Conn }
+type openConn struct {
+	bus.Conn
+	sent *atomic.Bool
+}
 
 // Send implements bus.Conn.
 func (c openConn) Send(ctx context.Context, ms ...protocol.Message) error {
+	c.sent.Store(true)
 	return c.Conn.Send(context.WithoutCancel(ctx), ms...)
 }
 
@@ -144,16 +170,36 @@ func (l *partyLoops) pause() {
 	l.running.Wait()
 }
 
-// awaitStop returns when the parties that run by a clock stand where it stops.
-func (l *partyLoops) awaitStop(clock bus.Clock) error {
+// awaitStop returns when the parties that run by a clock stand where it stops. Each has had its turn then: one that
+// waited for a processor does what is due, and takes what has come, while the time of all stands.
+func (l *partyLoops) awaitStop(clock bus.Clock) (s Standstill, err error) {
 	select {
 	case <-l.ctx.Done():
-		return context.Cause(l.ctx)
-	case <-time.After(bus.Clock{Start: clock.Start, Began: time.Now(), Speed: clock.Speed}.DurationUntil(clock.Until)):
+		return s, context.Cause(l.ctx)
+	case <-time.After(time.Duration(float64(clock.Until.Sub(clock.Start))/clock.Speed) - time.Since(clock.Began)):
+	}
+	for range lastTurns {
+		for _, requests := range l.requests {
+			done := make(chan error, 1)
+			select {
+			case <-l.ctx.Done():
+				return s, context.Cause(l.ctx)
+			case requests <- bus.LocalRequest{Done: func(err error) { done <- err }}:
+				<-done
+			}
+		}
 	}
 	l.pause()
-	return nil
+	s.Quiet = !l.sent.Load()
+	for who := range l.requests {
+		s = s.with(Standstill{Due: l.machines[who].Due(), Quiet: true})
+	}
+	return s, nil
 }
+
+// lastTurns is how many turns a party gets at least where its clock stops: which of several things that wait a loop
+// takes first is by chance.
+const lastTurns = 3
 
 // end ends all loops.
 func (l *partyLoops) end() {
@@ -213,17 +259,19 @@ func (c *liveCase) playApart(ctx context.Context, hub bus.Bus, st *Testbed, spee
 	if err := c.awaitJoined(loops.ctx); err != nil {
 		return err
 	}
-	return c.playTurns(st.Start, speed, until, func(clock bus.Clock) error {
+	return c.playTurns(st.Start, speed, until, func(clock bus.Clock) (Standstill, error) {
 		if err := setClock(clock); err != nil {
-			return err
+			return Standstill{}, err
 		}
 		loops.run(clock, slices.Collect(maps.Keys(here)))
-		err := loops.awaitStop(clock)
+		all, err := loops.awaitStop(clock)
 		for i, p := range processes {
-			if failed := p.AwaitStop(); failed != nil && err == nil {
+			s, failed := p.AwaitStop()
+			if failed != nil && err == nil {
 				err = ended(i, failed)
 			}
+			all = all.with(s)
 		}
-		return err
+		return all, err
 	})
 }

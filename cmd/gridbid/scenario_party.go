@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,17 +31,13 @@ type partySetup struct {
 	Logins             map[protocol.Party]natsbus.Login
 }
 
-// A partyClock is each further line: by which clock the parties begin, or go on, from when they read it.
+// A partyClock is each further line: by which clock the parties begin, or go on. The process answers with a
+// scenarios.Standstill when they stand where it stops.
 type partyClock struct {
 	Start, Until protocol.Time
+	Began        time.Time
 	Speed        float64
 }
-
-// What a process says, each on a line of its own.
-const (
-	partiesConnected = "connected"
-	partiesStopped   = "stopped" // they stand where their clock stops
-)
 
 // newScenarioPartyCommand is `gridbid scenario party`, which `gridbid scenario test --live=processes` runs: some
 // parties of a case, until the pipe by which it is told so is closed.
@@ -72,7 +69,7 @@ func runPartyProcess(ctx context.Context, in *bufio.Reader, out io.Writer) error
 	}
 	hub := natsbus.DialAs(setup.URL, setup.Logins)
 	return scenarios.RunParties(ctx, s, setup.Policy, parties, hub, func() (<-chan bus.Clock, error) {
-		if _, err := fmt.Fprintln(out, partiesConnected); err != nil {
+		if _, err := fmt.Fprintln(out, "connected"); err != nil {
 			return nil, err
 		}
 		clocks := make(chan bus.Clock)
@@ -80,14 +77,11 @@ func runPartyProcess(ctx context.Context, in *bufio.Reader, out io.Writer) error
 			defer close(clocks) // whoever judges the case has ended when the pipe has
 			var c partyClock
 			for readLine(in, &c) == nil {
-				clocks <- bus.Clock{Start: c.Start, Speed: c.Speed, Until: c.Until}
+				clocks <- bus.Clock{Start: c.Start, Began: c.Began, Speed: c.Speed, Until: c.Until}
 			}
 		}()
 		return clocks, nil
-	}, func() error {
-		_, err := fmt.Fprintln(out, partiesStopped)
-		return err
-	})
+	}, func(s scenarios.Standstill) error { return json.NewEncoder(out).Encode(s) })
 }
 
 // readLine reads a line of JSON.
@@ -164,13 +158,12 @@ func (p *partyProcess) whatItSaid() error {
 
 // SetClock implements scenarios.PartyProcess.
 func (p *partyProcess) SetClock(clock bus.Clock) error {
-	return p.say(partyClock{clock.Start, clock.Until, clock.Speed})
+	return p.say(partyClock{clock.Start, clock.Until, clock.Began, clock.Speed})
 }
 
 // AwaitStop implements scenarios.PartyProcess.
-func (p *partyProcess) AwaitStop() error {
-	_, err := p.out.ReadString('\n')
-	return err
+func (p *partyProcess) AwaitStop() (s scenarios.Standstill, err error) {
+	return s, readLine(p.out, &s)
 }
 
 // Wait implements scenarios.PartyProcess.
