@@ -33,5 +33,5 @@ SPEED ?= 60
 accept-live:
 	$(GO) build -o bin/ ./cmd/gridbid
 	@bin/gridbid scenario test --live=processes --speed $$((2 * $(SPEED))) $(LONGCASE) & long=$$!; \
-	bin/gridbid scenario test --live=processes --speed $(SPEED) --parallel 64 $(filter-out $(LONGCASE),$(wildcard $(GANGCASES))); others=$$?; \
+	bin/gridbid scenario test --live=processes --speed $(SPEED) --parallel 16 $(filter-out $(LONGCASE),$(wildcard $(GANGCASES))); others=$$?; \
 	wait $$long && exit $$others
