@@ -20,7 +20,7 @@ type reckoning struct {
 func (k *Market) reckon(now protocol.Time, l *lot) {
 	r := &l.reckoned
 	from := max(l.option.Start, l.start, r.until)
-	if now <= from {
+	if now <= from || l.option.Finish <= l.option.Start {
 		return
 	}
 	r.until, r.taken = now, plus(r.taken, k.amountsBetween(l, from, now))
@@ -56,8 +56,8 @@ func (k *Market) amountsBetween(l *lot, from, to protocol.Time) (sum accounts.Am
 		carbon += float64(kWh * float64(s.forecast.Carbon[i]))
 		from = end
 	}
-	if sum.Carbon = protocol.Milligrams(carbon); k.cfg.Pay.Pay != accounts.FirstPrice {
-		sum.Money = protocol.Microdollars(money)
+	if sum.Carbon = protocol.Milligrams(min(carbon, float64(protocol.MaxCarbon))); k.cfg.Pay.Pay != accounts.FirstPrice {
+		sum.Money = protocol.Microdollars(min(max(money, -float64(accounts.MaxBalance)), float64(accounts.MaxBalance)))
 	}
 	return sum
 }

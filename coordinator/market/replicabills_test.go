@@ -95,10 +95,14 @@ func TestAServicePaysByTheHour(t *testing.T) {
 	if ms := k.Step(r.now, r.message("agent/oslo", r.status())); count[protocol.ServiceSettlement](ms) != 0 {
 		t.Error("a successor pays for the same reading again")
 	}
-	r.meter = protocol.ReplicaMeter{Since: r.now, Until: r.now} // the agent starts anew
-	r.read()
-	if got := r.market.Accounts().BalanceOf(accounts.SiteAccount("oslo")); got != 8*dollar {
-		t.Errorf("of a meter that began anew $%.2f are paid in all; want $8", got.InDollars())
+	for i, want := range []protocol.Microdollars{8 * dollar, 12 * dollar} {
+		if i == 1 { // the agent starts anew
+			r.meter = protocol.ReplicaMeter{Since: r.now, Until: r.now}
+		}
+		r.read()
+		if got := r.market.Accounts().BalanceOf(accounts.SiteAccount("oslo")); got != want {
+			t.Errorf("by the next reading (of a meter that began anew: %t) $%.2f are paid in all; want $%.2f", i == 1, got.InDollars(), want.InDollars())
+		}
 	}
 	for name, change := range map[string]func(m *protocol.ReplicaMeter){
 		"more replicas than the site has GPUs": func(m *protocol.ReplicaMeter) { m.Ran += 9 * time.Hour },

@@ -82,16 +82,16 @@ func (k *Services) handleBid(now protocol.Time, m protocol.Message, b protocol.C
 		if s == nil {
 			continue
 		}
+		k.settleMeter(now, s, site, row.Held.Meter)
+		k.observe(now, s, name, row.Held) // a site that says too much of its room is heard on what runs
 		if row.Available > mostReplicas(site, &s.spec) {
 			k.counts["impossible-capacity-bid"]++
 			continue // more than the site has GPUs or cores for: for this service it has not answered
 		}
-		k.settleMeter(now, s, site, row.Held.Meter)
 		if x := s.meters[name]; row.Hourly != (protocol.ReplicaUse{}) {
 			x.hourly = row.Hourly.Usage()
 			s.meters[name] = x
 		}
-		k.observe(now, s, name, row.Held)
 		bid.rows[row.Service] = row
 	}
 	for _, s := range k.inOrder() {
