@@ -120,6 +120,10 @@ func TestUtilizationIsWhatJobsHeldOfWhatThereWas(t *testing.T) {
 		if figure(whole, "site/"+site, "held") > figure(whole, "site/"+site, "there") {
 			t.Errorf("%s: more is held than there is", site)
 		}
+		// All of the day's GPUs are V100s.
+		if all, of := l.gpuTimeHeld(site, "", first, last), l.gpuTimeHeld(site, "V100", first, last); of != all || l.gpuTimeHeld(site, "T4", first, last) != 0 {
+			t.Errorf("%s: of %d, V100s held %d and T4s, of which there are none, the rest", site, all, of)
+		}
 	}
 	var held int64
 	for _, r := range l.allInstances() {
