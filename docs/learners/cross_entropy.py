@@ -5,7 +5,7 @@ look how it does on days that it was not trained on, and have a replay judge it:
 
     python3 cross_entropy.py train weights.json
     python3 cross_entropy.py check weights.json
-    gridbid replay --max-jobs 300 --seed 20000 --policy auction,outside --outside 'python3 cross_entropy.py play weights.json'
+    gridbid replay --max-jobs 300 --seed 40000 --policy auction,outside --outside 'python3 cross_entropy.py play weights.json'
 """
 import json, math, os, random, sys, threading
 from concurrent.futures import ThreadPoolExecutor
@@ -66,7 +66,7 @@ def train(pool, rounds=5, population=10, elite=3, days=6, seed=1):
     return mean.tolist()
 
 
-def check(pool, weights, first=20000, days=200):
+def check(pool, weights, first=40000, days=200):
     """Mean difference to greedy over days, in per cent, with its 95 % interval."""
     got = gains(pool, range(first, first + days), [np.array(weights)])[0]
     half = 1.96 * got.std(ddof=1) / math.sqrt(days)
