@@ -331,14 +331,20 @@ func (k *Market) chargesOf(now protocol.Time, l *lot, d protocol.UsageReport, s 
 			part, paid = part+paid, 0
 		}
 		for _, q := range path {
-			c := protocol.BudgetCharge{Quota: q.Name, Month: u.Month, Money: part, Carbon: u.Carbon, Budget: q.Budget, CarbonBudget: q.CarbonBudget}
-			if u.Month == protocol.MonthOf(now) {
-				c.Version = k.policy.Version
-			}
-			charges = append(charges, c)
+			charges = append(charges, k.chargeOf(now, q, u.Month, part, u.Carbon))
 		}
 	}
 	return charges
+}
+
+// chargeOf returns what a quota's budgets of a month are charged with, beside the budgets, and in the month that now is
+// the policy that set them.
+func (k *Market) chargeOf(now protocol.Time, q *protocol.Quota, month protocol.Time, money protocol.Microdollars, carbon protocol.Milligrams) protocol.BudgetCharge {
+	c := protocol.BudgetCharge{Quota: q.Name, Month: month, Money: money, Carbon: carbon, Budget: q.Budget, CarbonBudget: q.CarbonBudget}
+	if month == protocol.MonthOf(now) {
+		c.Version = k.policy.Version
+	}
+	return c
 }
 
 // monthsOfReport returns a run's usage by months. What its site says counts if it is of these months, oldest

@@ -20,12 +20,8 @@ func (k *Market) settleReplicas(now protocol.Time, s protocol.ServiceSettlement)
 	months, spans := protocol.DivideByMonth(s.From, s.Meter.Until-1)
 	for _, q := range k.quotaTree().BudgetedPathOf(s.Payer) {
 		for i, month := range months {
-			c := protocol.BudgetCharge{Quota: q.Name, Month: month, Money: protocol.Microdollars(partOf(int64(s.Paid), spans, i)), Carbon: protocol.Milligrams(partOf(int64(s.Counted.Carbon), spans, i)),
-				Budget: q.Budget, CarbonBudget: q.CarbonBudget}
-			if month == protocol.MonthOf(now) {
-				c.Version = k.policy.Version
-			}
-			s.Charges = append(s.Charges, c)
+			money, carbon := partOf(int64(s.Paid), spans, i), partOf(int64(s.Counted.Carbon), spans, i)
+			s.Charges = append(s.Charges, k.chargeOf(now, q, month, protocol.Microdollars(money), protocol.Milligrams(carbon)))
 		}
 		k.services.DivideSoon(now, s.Service)
 	}

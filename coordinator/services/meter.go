@@ -53,12 +53,15 @@ func hourlyOf(used protocol.Usage, ran time.Duration, before protocol.Usage) pro
 	if ran < time.Minute {
 		return before
 	}
-	part := float64(time.Hour) / float64(ran)
-	return protocol.Usage{Energy: scaled(used.Energy, part), Carbon: scaled(used.Carbon, part), Money: scaled(used.Money, part)}
+	return scaledUsage(used, float64(time.Hour)/float64(ran))
 }
 
-// scaled returns a part of an amount.
-func scaled[T ~int64](v T, part float64) T { return T(float64(v) * part) }
+// scaledUsage returns a multiple of the energy at the meter, the carbon and the money of u.
+func scaledUsage(u protocol.Usage, by float64) protocol.Usage {
+	return protocol.Usage{
+		Energy: protocol.Millijoules(float64(u.Energy) * by), Carbon: protocol.Milligrams(float64(u.Carbon) * by), Money: protocol.Microdollars(float64(u.Money) * by),
+	}
+}
 
 // Foreseen is what replicas of a service take at a site, but is not paid for: what they took since the last reading of
 // their meter, or what they will take in the hour to come.
@@ -92,8 +95,7 @@ func (s *service) nextHour() (sum protocol.Usage) {
 
 // replicasFor returns what so many replicas take in a time.
 func replicasFor(hourly protocol.Usage, count int, d time.Duration) protocol.Usage {
-	part := float64(count) * (float64(d) / float64(time.Hour))
-	return protocol.Usage{Energy: scaled(hourly.Energy, part), Carbon: scaled(hourly.Carbon, part), Money: scaled(hourly.Money, part)}
+	return scaledUsage(hourly, float64(count)*(float64(d)/float64(time.Hour)))
 }
 
 // dearestHour returns what a replica of a service takes in an hour where that is most, of the sites that bid for it or
