@@ -124,7 +124,7 @@ fuzz:
 ## stories: rewrite the golden files of stories, pages and the plan; read the diff before you commit
 .PHONY: stories
 stories:
-	$(GO) test ./explain/narrate ./scenarios/report ./internal/arch -update
+	$(GO) test ./explain/query ./scenarios/report ./internal/arch -update
 	git diff --stat
 
 ## real: replay ten recorded days under every policy, and judge the auction (needs DATA; minutes)

@@ -147,7 +147,7 @@ func TestFiguresHaveEveryFormat(t *testing.T) {
 	}{
 		{[]string{"ask", "how many jobs"}, "subject,name,value,unit,from\nrun,"},
 		{[]string{"brief"}, "subject,name,value,unit,from\n"},
-		{[]string{"why", "train-1"}, "id,subject,name,value,unit,round\nF1,"},
+		{[]string{"why", "train-1"}, "subject,name,value,unit,from\nsite/oslo,"},
 		{[]string{"chart", "day"}, "\n"},
 		{[]string{"chart", "--list"}, "chart,shows\n"},
 	} {

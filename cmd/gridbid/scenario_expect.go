@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/explain/format"
-	"github.com/gridbid/gridbid/explain/narrate"
+	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/spec"
@@ -180,7 +180,7 @@ func judgeCase(ctx context.Context, c testCase, live liveFlags) (rows []expectat
 			row := expectationRow{File: c.file, Line: v.Line, Policy: policy, Job: string(v.Job), Expected: v.Expected, Holds: v.Holds(), Got: v.Got}
 			if r, ok := h.LatestJob(v.Job); ok && !v.Holds() {
 				var why bytes.Buffer
-				if err := narrate.WriteDecision(&why, r); err != nil {
+				if err := query.WriteJob(&why, h, r); err != nil {
 					return rows, err
 				}
 				row.Why = why.String()

@@ -12,28 +12,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/record"
 	"github.com/gridbid/gridbid/explain/shadow"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/internal/nearest"
-	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // errUnknownJob is the error for a job id that the run lacks.
 var errUnknownJob = errors.New("unknown job")
 
-// A whyAnswer is `gridbid why --json`, schema version 1.
+// A whyAnswer is `gridbid why --json`, schema version 2: its facts are figures as answers have them.
 type whyAnswer struct {
-	Schema int                    `json:"schema"`
-	Job    protocol.JobID         `json:"job"`
-	Ledger string                 `json:"ledger"`
-	State  history.State          `json:"state"`
-	Text   string                 `json:"text"`
-	Facts  []narrate.DecisionFact `json:"facts"`
-	Shadow *shadowAnswer          `json:"shadow,omitempty"` // what a policy in shadow chose for the job
+	Schema int            `json:"schema"`
+	Job    protocol.JobID `json:"job"`
+	Ledger string         `json:"ledger"`
+	State  history.State  `json:"state"`
+	Text   string         `json:"text"`
+	Facts  []query.Figure `json:"facts"`
+	Shadow *shadowAnswer  `json:"shadow,omitempty"` // what a policy in shadow chose for the job
 }
 
 // newWhyCommand is `gridbid why`: it explains one decision from the ledger.
@@ -122,8 +120,9 @@ func explainJob(cmd *cobra.Command, o *outputFlags, id protocol.JobID, from reco
 	if !ok {
 		return fmt.Errorf("%w %q in %s%s", errUnknownJob, id, from.path, suggestJobIDs(id, book.JobIDs()))
 	}
+	card := query.ExplainJob(book, r)
 	var text bytes.Buffer
-	if err := narrate.WriteDecision(&text, r); err != nil {
+	if err := card.WriteText(&text); err != nil {
 		return err
 	}
 	chosen, err := shadowChoiceOf(choices, from, &r.Job)
@@ -133,19 +132,8 @@ func explainJob(cmd *cobra.Command, o *outputFlags, id protocol.JobID, from reco
 	if chosen != nil {
 		text.WriteString("\n" + shadow.Describe(chosen.Policy, chosen.Choice) + "\n")
 	}
-	type fact = narrate.DecisionFact
-	facts := narrate.DecisionFacts(r)
-	return o.printView(cmd, printer.Listing[fact]{
-		Rows: facts, Data: whyAnswer{1, id, from.path, book.JobStateNow(&r, cmp.Or(from.at, book.Coverage().Last)).State, text.String(), facts, chosen}, Text: func(out io.Writer) { _, _ = text.WriteTo(out) },
-		Columns: []printer.Column[fact]{
-			{Head: "ID", Value: func(f fact) any { return f.ID }},
-			{Head: "SUBJECT", Value: func(f fact) any { return f.Subject }},
-			{Head: "NAME", Value: func(f fact) any { return f.Name }},
-			{Head: "VALUE", Value: func(f fact) any { return f.Value }},
-			{Head: "UNIT", Value: func(f fact) any { return f.Unit }},
-			{Head: "ROUND", Value: func(f fact) any { return f.Round }},
-		},
-	})
+	state := book.JobStateNow(&r, cmp.Or(from.at, book.Coverage().Last)).State
+	return o.printView(cmd, figuresOf(card, whyAnswer{2, id, from.path, state, text.String(), card.Figures, chosen}, func(out io.Writer) { _, _ = text.WriteTo(out) }))
 }
 
 // checkUnambiguous returns an error if a name is the id of a job and also of a decision on

@@ -72,7 +72,7 @@ func TestWhyExplainsTheDecision(t *testing.T) {
 	if err != nil || stderr != "" {
 		t.Fatalf("why train-1: %v, said %q", err, stderr)
 	}
-	for _, want := range []string{"It was awarded to oslo in round 1", "> oslo  0.0700", "1.0000"} {
+	for _, want := range []string{"was awarded to oslo in round 1", "oslo  $0.0700", "1.0000"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("why train-1 does not say %q:\n%s", want, out)
 		}
@@ -85,7 +85,7 @@ func TestWhyAsJSONHasFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got whyAnswer
-	if err := json.Unmarshal([]byte(out), &got); err == nil && (got.Schema != 1 || got.Job != "train-1" || got.State != "planned") {
+	if err := json.Unmarshal([]byte(out), &got); err == nil && (got.Schema != 2 || got.Job != "train-1" || got.State != "planned") {
 		t.Errorf("why --json = %+v", got)
 	}
 	if !strings.Contains(out, `"name": "total-cost"`) {
@@ -130,7 +130,7 @@ func TestATornLedgerIsReadAsFarAsItGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, stderr, err := execute(newWhyCommand(), "train-2", "--run", dir)
-	if err != nil || !strings.Contains(stderr, "cut off") || !strings.Contains(out, "not been called") {
+	if err != nil || !strings.Contains(stderr, "cut off") || !strings.Contains(out, "Nothing was decided") {
 		t.Errorf("why train-2 of a torn ledger: %v, said %q, wrote %q", err, stderr, out)
 	}
 	raw[len(raw)/2] ^= 1
@@ -250,7 +250,7 @@ func TestWhyOfADecisionIsOfTheJobThatItWasOn(t *testing.T) {
 			submitter.NewMessage(later, protocol.Coordinator, protocol.Submit{Job: j}),
 			market.NewMessage(later, "", protocol.CallForBids{Round: 2, Closes: later.Add(time.Second), Jobs: []protocol.Job{j}}))
 	})
-	if out, _, err := execute(newWhyCommand(), "D-1001", "--run", dir); err != nil || !strings.Contains(out, "It was cancelled at 13 Apr 12:00.") {
+	if out, _, err := execute(newWhyCommand(), "D-1001", "--run", dir); err != nil || !strings.Contains(out, "Job train-2 was cancelled at 13 Apr 12:00.") {
 		t.Errorf("%v, %s", err, out)
 	}
 	if out, _, err := execute(newWhyCommand(), "train-2", "--run", dir); err != nil || strings.Contains(out, "refused") {

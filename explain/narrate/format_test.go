@@ -3,7 +3,6 @@ package narrate
 import (
 	"reflect"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -24,29 +23,6 @@ func TestEveryCodeHasWords(t *testing.T) {
 	}
 	if got := ReasonText("newer-than-this"); got != "newer-than-this" {
 		t.Errorf("Words of a code of tomorrow = %q; want the code", got)
-	}
-}
-
-func TestFacts(t *testing.T) {
-	s := deferred()
-	s.run("oslo", night(), 125*time.Minute)
-	r, _ := s.book.LatestJob("train-42")
-	seen := make(map[string]DecisionFact)
-	for i, f := range DecisionFacts(r) {
-		if f.Origin.From == "" || f.Origin.Seq == 0 {
-			t.Errorf("%s has no origin: %+v", f.ID, f)
-		}
-		if i == 0 && f.ID != "F1" {
-			t.Errorf("the first fact is %q; want F1", f.ID)
-		}
-		seen[f.Subject+" "+f.Name] = f
-	}
-	for what, want := range map[string]int64{
-		"award total-cost": 74_200, "site/lyon total-cost": 160_000, "run paid": 64_050, "run carbon": 41_400, "job gpu": 2000,
-	} {
-		if f, ok := seen[what]; !ok || f.Value != want {
-			t.Errorf("fact %q = %+v; want %d", what, f, want)
-		}
 	}
 }
 

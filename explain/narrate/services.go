@@ -4,11 +4,20 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
+
+// writeParagraph writes an empty line and then sentences; nothing if there are none.
+func writeParagraph(out *bufio.Writer, sentences []string) {
+	if len(sentences) > 0 {
+		fmt.Fprintln(out)
+		format.WrapText(out, strings.Join(sentences, " "))
+	}
+}
 
 // WriteService writes how a service stands at an instant: how many replicas are where, by which decision,
 // what is pending and for what.

@@ -180,12 +180,6 @@ func (r *Result) describeBillOf(l *Dataset, rec history.JobRecord) {
 	switch {
 	case ranIn.Value == 0:
 		r.addSentence("Job %s has not ended, so nothing was measured; it is %s.", id, recordedText(l.stateOf(rec)))
-		if d := rec.CurrentAward(); d != nil {
-			bid := d.Option
-			r.addSentence("By the bid of %s it takes %s, %s CO2e and %s for energy, and ends at %s.", namePart(d.Site), valueOf(job, "energy-bid", bid.Energy, all.ids...),
-				valueOf(job, "carbon-bid", bid.Carbon, all.ids...), valueOf(job, "cost-bid", bid.Money, all.ids...), valueOf(job, "ends-by-bid", bid.Finish, all.ids...))
-		}
-		return
 	case all.pauses == 0:
 		r.addSentence("Job %s took %s, measured with the facility's share. %s was paid %s.", id, newSentence("%s, %s CO2e and %s for energy", all.usageParts(job)...), namePart(rec.Run.Site), paid)
 	default:
@@ -195,14 +189,23 @@ func (r *Result) describeBillOf(l *Dataset, rec history.JobRecord) {
 		}
 		r.addSentence("Job %s was paused, and ran in %s. They took %s %s, measured with the facility's share. %s was paid for them.",
 			id, countedPart(ranIn, "part", "parts"), newSentence("%s, %s CO2e and %s for energy", all.usageParts(job)...), until, paid)
-		r.partsOf(rec)
 	}
-	r.noteEstimate(all)
-	r.addFigures(append(all.allFigures(job), ranIn)...)
+	if d := rec.CurrentAward(); d != nil && all.pauses == 0 {
+		bid := d.Option
+		r.addSentence("The bid of %s was %s, %s CO2e and %s for energy.", namePart(d.Site), valueOf(job, "energy-bid", bid.Energy, all.ids...),
+			valueOf(job, "carbon-bid", bid.Carbon, all.ids...), valueOf(job, "cost-bid", bid.Money, all.ids...))
+	}
+	if ranIn.Value > 0 {
+		r.noteEstimate(all)
+		r.addFigures(append(all.allFigures(job), ranIn)...)
+	}
 }
 
-// partsOf lists the parts of a job that was paused.
+// partsOf lists the parts of a job that was paused; nothing of one that was not.
 func (r *Result) partsOf(rec history.JobRecord) {
+	if usageOf(rec).pauses == 0 {
+		return
+	}
 	r.Head = []string{"site", "decision", "from", "to", "kWh", "kg CO2e", "energy $", "paid $"}
 	for i, x := range rec.RunSegments() {
 		if !x.Over {
@@ -235,6 +238,7 @@ func (l *Dataset) answerBill(q ask.Query) (r Result) {
 		m := l.caseOf(q)
 		r.citeDecision(m.decision)
 		r.describeBillOf(l, m.job)
+		r.partsOf(m.job)
 		return r
 	}
 	r.assumeWindow(l, q, "jobs count where they ended in that time, idle draw by its hours; UTC")

@@ -48,7 +48,7 @@ func TestAnAwardThatLapsedIsNotInForce(t *testing.T) {
 	holds(t, l, "where is train-1", "runs nowhere; it is pending", "awarded")
 	holds(t, l, "when did train-1 start", "no plan for it is in the record", "oslo")
 	holds(t, l, "why train-1", "was held in round 2", "awarded to oslo")
-	holds(t, l, "why did train-1 wait", "was held in round 2", "awarded to oslo")
+	holds(t, l, "why did train-1 wait", "was held in round 2", "to start")
 	holds(t, l, "why "+s.addDecision("train-1", 1), "oslo did not answer in time", "")
 }
 

@@ -25,7 +25,7 @@ func TestAGangThatWaitsIsToldWhatItWaitsFor(t *testing.T) {
 	s.addAward("oslo", 1, j, o, "n1", nil, 0)
 	a := s.buildDataset().AnswerQuestion("why does wide wait")
 	text := strings.Join(a.Text, " ")
-	if !strings.Contains(text, "It needs room for 4 pods at once, and the largest site, oslo, had room for 3.") || !strings.Contains(text, "oslo keeps nodes for it until then: 48 GPU-hours") {
+	if !strings.Contains(text, "It needs room for its 4 pods (4 pods of 8 GPUs) at once, and the largest site, oslo, had room for 3.") || !strings.Contains(text, "oslo keeps nodes for it from 13 Apr 12:00 on, as they become free: 48 GPU-hours") {
 		t.Errorf("%s %q", a.Kind, a.Text)
 	}
 	s.addMessage(protocol.AgentParty("oslo"), protocol.ExecutorParty("oslo"), protocol.Launch{Job: j, Epoch: s.epoch, Node: "n1", Model: "V100", Run: time.Hour, Places: places})

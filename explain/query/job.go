@@ -57,45 +57,18 @@ func (l *Dataset) answerHeld(q ask.Query) (r Result) {
 	rec := l.caseOf(q).job
 	m := l.caseOfDecision(rec, l.currentDecision(rec))
 	r.describeWait(m)
-	// The holds by reason, in the order in which the reasons first occurred.
-	counts := make(map[protocol.Code]int)
-	var order []protocol.Code
-	for _, d := range l.holdsOf(rec) {
-		if counts[d.Why.Code]++; counts[d.Why.Code] == 1 {
-			order = append(order, d.Why.Code)
-		}
-		r.citeDecision(d.Number)
-	}
-	for _, code := range order {
-		r.addSentence("It was held %s because %s.", countedPart(valueOf(jobSubject(rec.Job.ID), "held-"+string(code), counts[code], r.Cites...), "time", "times"), reasonText{Code: code})
-	}
-	back := declinedAwards(rec)
-	for _, d := range back {
-		at := jobValue(m, "given-back", d.Answered.At)
-		switch {
-		case d.Preempted != nil:
-			r.Sentences = append(r.Sentences, preemptionSentence(rec.Job.ID, d))
-		case d.Declined.Code == protocol.SiteDecommissioned:
-			r.addSentence("At %s it was taken from %s: %s.", at, namePart(d.Site), reasonText(d.Declined))
-		default:
-			r.addSentence("At %s %s declined it: %s.", at, namePart(d.Site), reasonText(d.Declined))
-		}
-	}
+	held := r.describeHolds(l, m)
+	back := r.describeLapses(m)
 	if d := rec.CurrentAward(); d != nil {
 		r.citeDecision(d.Message.Seq)
 		r.addSentence("It was awarded to %s at %s, to start %s, because %s.", namePart(d.Site), jobValue(m, "awarded", d.Message.At), jobValue(m, "start", d.Option.Start), reasonText(d.Why))
 	} else {
 		r.describeDecision(l, m)
 	}
-	if len(order) == 0 && len(back) == 0 && rec.Refusal == nil {
+	if !held && !back && rec.Refusal == nil {
 		r.addSentence("It was never held.")
 	}
-	if w := rec.GangWait(&m.round); rec.Job.IsGang() && w.Site != "" {
-		r.addSentence("It needs room for %s pods at once, and the largest site, %s, had room for %s.", jobValue(m, "pods", rec.Job.PodCount()), namePart(w.Site), jobValue(m, "pods-with-room", w.Room))
-		if w.Held != nil {
-			r.addSentence("%s keeps nodes for it until then: %s GPU-hours, which jobs that end by then may use.", namePart(m.site), jobValue(m, "kept-gpu-hours", w.Held.GPUHours))
-		}
-	}
+	r.describeGangRoom(m)
 	if rec.EndedLate() {
 		r.addSentence("It missed its deadline %s by %s.", m.deadlineFigure(), jobValue(m, "late-by", rec.Run.Ended.Sub(rec.Job.Deadline)))
 	}
@@ -203,9 +176,15 @@ func (l *Dataset) answerDecision(q ask.Query) Result {
 // answerTimes says when a job arrived, started and ended, or is planned to.
 func (l *Dataset) answerTimes(q ask.Query) Result {
 	r, m := l.resultAndCase(q)
-	rec, run := m.job, m.job.Run
 	r.addSentence("Job %s arrived %s, due %s.", m.jobName(), m.arrivalFigure(), m.deadlineFigure())
 	r.describePaused(m)
+	r.describeTimes(m)
+	return r
+}
+
+// describeTimes says when a job started and ended, where and on what, or is planned to.
+func (r *Result) describeTimes(m jobCase) {
+	rec, run := m.job, m.job.Run
 	d, now := rec.CurrentAward(), plainText("It has not started")
 	if mayHaveRun(rec) {
 		now = "It was given back"
@@ -218,7 +197,7 @@ func (l *Dataset) answerTimes(q ask.Query) Result {
 		if len(rec.Parts) > 0 {
 			again = " again"
 		}
-		r.addSentence("It started%s %s at %s.", again, jobValue(m, "started", run.Started), namePart(run.Site))
+		r.addSentence("It started%s %s at %s, on %s.", again, jobValue(m, "started", run.Started), namePart(run.Site), namePart(narrate.NodesText(run)))
 	case rec.IsRefused():
 		r.addSentence("It %s.", m.refusalPart())
 	case waitsForRest(rec):
@@ -237,7 +216,7 @@ func (l *Dataset) answerTimes(q ask.Query) Result {
 		if d != nil {
 			r.addSentence("By the bid of %s it ends at %s.", namePart(d.Site), jobValue(m, "ends-by-bid", d.Option.Finish))
 		}
-		return r
+		return
 	}
 	r.addSentence("It ended %s, after %s.", jobValue(m, "ended", run.Ended), jobValue(m, "ran-for", run.Ended.Sub(run.Started)))
 	before := plainText("before its deadline")
@@ -245,7 +224,6 @@ func (l *Dataset) answerTimes(q ask.Query) Result {
 		before = "late"
 	}
 	r.addSentence("That was %s %s.", withoutSign(jobValue(m, "to-deadline", rec.Job.Deadline.Sub(run.Ended))), before)
-	return r
 }
 
 // answerWaited says how long a job waited.
@@ -382,10 +360,7 @@ func (l *Dataset) answerAdvice(q ask.Query) (r Result) {
 			r.addSentence("For %s: %s, since %s.", sites, hint.text, reasonText{Code: hint.code})
 		}
 	}
-	if p, site, h, ok := earliestOffer(m.job); ok {
-		r.citeDecision(h.Decision.Message.Seq)
-		r.addSentence("The earliest start offered in its first round %swas %s at %s, for %s.", firstRoundScope(m.job), jobValue(m, "earliest-start", p.Start), namePart(site), jobValue(m, "earliest-cost", p.Terms.Total()))
-	}
+	r.describeEarliest(m)
 	if m.job.Job.MayWait() {
 		r.addSentence("Its urgency is %s, so it may wait for a cheaper hour while that saves more than its waiting costs. Submitted with urgency now, it would be bid no later start than it must.", recordedText(m.job.Job.Urgency.String()))
 	}

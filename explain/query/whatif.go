@@ -30,6 +30,7 @@ func (l *Dataset) answerElsewhereAt(q ask.Query) Result {
 	if siteOfRun(m.job) == q.Site && m.job.HasEnded() {
 		r.addSentence("Job %s ran at %s.", m.jobName(), namePart(q.Site))
 		r.describeBillOf(l, m.job)
+		r.partsOf(m.job)
 		return r
 	}
 	r.addAssumption("by the offers of the deciding round; nobody was asked again")
@@ -66,6 +67,14 @@ func earliestOffer(r history.JobRecord) (best history.PricedOption, site string,
 		}
 	}
 	return best, "", history.JobRound{}, false
+}
+
+// describeEarliest says which was the earliest start that a job was offered.
+func (r *Result) describeEarliest(m jobCase) {
+	if p, site, h, ok := earliestOffer(m.job); ok {
+		r.citeDecision(h.Decision.Message.Seq)
+		r.addSentence("The earliest start offered in its first round %swas %s at %s, for %s.", firstRoundScope(m.job), jobValue(m, "earliest-start", p.Start), namePart(site), jobValue(m, "earliest-cost", p.Terms.Total()))
+	}
 }
 
 // firstRoundScope qualifies "first round" in a sentence if older rounds of the job are missing.

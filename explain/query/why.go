@@ -1,8 +1,6 @@
 package query
 
 import (
-	"cmp"
-	"math"
 	"slices"
 
 	"github.com/gridbid/gridbid/explain/ask"
@@ -31,11 +29,7 @@ func (l *Dataset) answerWhy(q ask.Query) (r Result) {
 		return r
 	}
 	r.addFigures(siteValue(m, m.site, "total-cost", m.round.Decision.Option.Terms.Total()))
-	if p, next, ok := narrate.CheapestOtherSite(m.round, m.site); !ok {
-		r.addSentence("No other site made an offer that counts.")
-	} else {
-		r.describeComparison(l, m, next, p)
-	}
+	r.describeAward(l, m)
 	r.listOffers(m)
 	return r
 }
@@ -135,37 +129,6 @@ func (r *Result) describeComparison(l *Dataset, m jobCase, site string, p histor
 	if more.Value < 0 && !forbidden && !byRule {
 		r.addSentence("A round places all of its %s jobs together: by its prices the room at %s was worth %s to others, and that at %s %s.",
 			valueOf("decision", "round-jobs", max(m.round.Decision.Proof.Jobs, 1), m.citedDecisions()...), namePart(site), siteValue(m, site, "room-worth", p.Room), namePart(m.site), siteValue(m, m.site, "room-worth", won.Room))
-	}
-}
-
-// listOffers lists what every site answered, the cheapest first and those without an
-// offer last, and draws it.
-func (r *Result) listOffers(m jobCase) {
-	r.Chart = m.bidsChart()
-	r.Head = []string{"site", "total $", "more $", "start", "kWh", "kg CO2e", "why"}
-	cost := func(site string) protocol.Microdollars {
-		if p, ok := m.cheapestOption(site); ok {
-			return p.Terms.Total()
-		}
-		return math.MaxInt64
-	}
-	answers := slices.Clone(m.round.Answers)
-	slices.SortStableFunc(answers, func(x, y history.Answer) int { return cmp.Compare(cost(x.Site), cost(y.Site)) })
-	base, known := m.cheapestOption(m.site)
-	for _, s := range answers {
-		p, ok := m.cheapestOption(s.Site)
-		if !ok {
-			r.addRow(namePart(s.Site), plainText("–"), plainText(""), plainText(""), plainText(""), plainText(""), m.noOffer(s.Site))
-			continue
-		}
-		more, mark := Part(plainText("")), plainText("")
-		if s.Site == m.site {
-			mark = "awarded"
-		} else if known {
-			more = siteValue(m, s.Site, "more", p.Terms.Total()-base.Terms.Total())
-		}
-		r.addRow(namePart(s.Site), siteValue(m, s.Site, "total-cost", p.Terms.Total()), more, siteValue(m, s.Site, "start", p.Start),
-			siteValue(m, s.Site, "energy", p.Energy), siteValue(m, s.Site, "carbon", p.Carbon), mark)
 	}
 }
 

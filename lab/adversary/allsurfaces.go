@@ -13,7 +13,6 @@ import (
 	"github.com/gridbid/gridbid/coordinator/policy"
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/mcp"
-	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/explain/page"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/record"
@@ -73,7 +72,7 @@ func inspectJobTexts(book *history.History, seen *attackFindings, most int) (job
 		jobs = append(jobs, id)
 		rec, _ := book.LatestJob(id)
 		var out bytes.Buffer
-		_ = narrate.WriteDecision(&out, rec) // a bytes.Buffer never returns an error
+		_ = query.WriteJob(&out, book, rec) // a bytes.Buffer never returns an error
 		seen.inspectText(surfaceWhy, out.String())
 		for _, h := range rec.FullRounds {
 			d, ok := record.FromRound(rec, h, i+1, 0)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/explain/query"
@@ -367,46 +366,13 @@ func matchAmount(facts []groundFact, digits, unit string, inTable bool, near []s
 	return "no such figure in " + strconv.Quote(unit)
 }
 
-// CheckJobReasons checks the text that `gridbid why` prints for a job against the records of
-// its decisions, its offers and its measured run.
+// CheckJobReasons checks what `gridbid why` says of a job, as it checks answers.
 func (g *GroundingCheck) CheckJobReasons(id protocol.JobID) (claims int, loose []UngroundedClaim) {
 	r, ok := g.log.History().LatestJob(id)
 	if !ok {
 		return 0, nil
 	}
-	var text bytes.Buffer
-	_ = narrate.WriteDecision(&text, r) // Never fails: text is in memory.
-	a := query.Answer{Query: &ask.Query{Job: id}, Table: &query.Table{}}
-	// The figures of the questions that the text answers in one go.
-	for _, name := range []string{"bill", "times", "waited", "saved", "why", "advice", "weights"} {
-		q := ask.Query{Ask: name, Job: id}
-		if name == "weights" { // of the run
-			q.Job = ""
-		}
-		a.Figures = append(a.Figures, g.log.AnswerQuery(q).Figures...)
-	}
-	var decisions []string
-	for _, h := range r.FullRounds {
-		decisions = append(decisions, record.DecisionID(h.Decision.Message.Seq))
-	}
-	facts := slices.Concat(g.factsOfAnswer(a), g.factsOfDecisions(decisions), factsOfBids(r))
-	// A block that begins with spaces is a table, each line by itself; others are sentences.
-	for part := range strings.SplitSeq(text.String(), "\n\n") {
-		lines := strings.Split(part, "\n")
-		if !strings.HasPrefix(lines[0], "  ") {
-			lines = []string{strings.Join(lines, " ")}
-		}
-		for i, line := range lines {
-			// The first line of a table has its heads.
-			if len(lines) > 1 && i == 0 {
-				continue
-			}
-			n, bad := g.checkText(a, facts, line, len(lines) > 1)
-			claims += n
-			loose = append(loose, bad...)
-		}
-	}
-	return claims, loose
+	return g.CheckAnswer(string(id), query.ExplainJob(g.log.History(), r))
 }
 
 // factsOfBids returns the offers of sites for a job in every round, and by how much their

@@ -1,4 +1,4 @@
-package narrate
+package query_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -40,6 +41,17 @@ func (s *story) say(who, to protocol.Party, body protocol.Body) {
 		s.mouths[who] = &protocol.Sender{Party: who}
 	}
 	s.book.AddMessage(s.mouths[who].NewMessage(s.now, to, body))
+}
+
+// text returns what is said of the job in one line.
+func (s *story) text(t *testing.T) string {
+	t.Helper()
+	r, _ := s.book.LatestJob("train-42")
+	var got bytes.Buffer
+	if err := query.WriteJob(&got, s.book, r); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(got.String()), " ")
 }
 
 func (s *story) call(round uint64, j protocol.Job) {
@@ -203,15 +215,16 @@ var stories = []struct {
 func TestStories(t *testing.T) {
 	for _, tc := range stories {
 		t.Run(tc.name, func(t *testing.T) {
-			r, ok := tc.tell().book.LatestJob("train-42")
+			s := tc.tell()
+			r, ok := s.book.LatestJob("train-42")
 			if !ok {
 				t.Fatal("the job is not in the book")
 			}
 			var got bytes.Buffer
-			if err := WriteDecision(&got, r); err != nil {
+			if err := query.WriteJob(&got, s.book, r); err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join("testdata", strings.ReplaceAll(tc.name, " ", "-")+".txt")
+			file := filepath.Join("testdata", "why", strings.ReplaceAll(tc.name, " ", "-")+".txt")
 			if *update {
 				if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
 					t.Fatal(err)
@@ -247,19 +260,14 @@ func TestAnAwardThatLapsedIsToldAsThat(t *testing.T) {
 	s.now = s.now.Add(time.Minute)
 	s.call(2, job())
 	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "train-42", Until: s.now.Add(time.Hour), Why: protocol.Reason{Code: protocol.Waiting}})
-	r, _ := s.book.LatestJob("train-42")
-	var got bytes.Buffer
-	if err := WriteDecision(&got, r); err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Join(strings.Fields(got.String()), " ")
-	for _, want := range []string{"It is held since round 2", "In round 1 it was awarded to oslo, which did not answer in time."} {
+	text := s.text(t)
+	for _, want := range []string{"was held in round 2", "In round 1 it was awarded to oslo, which did not answer in time."} {
 		if !strings.Contains(text, want) {
-			t.Errorf("want %q in\n%s", want, &got)
+			t.Errorf("want %q in\n%s", want, text)
 		}
 	}
 	if strings.Contains(text, "has not answered") {
-		t.Errorf("the award is told as open:\n%s", &got)
+		t.Errorf("the award is told as open:\n%s", text)
 	}
 }
 
@@ -268,11 +276,11 @@ func TestWhoIsPassedOverIsTold(t *testing.T) {
 	s := begin("lyon", "oslo")
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
 	dear, cheap := option(0, 3*time.Hour, "V100", 0, 310, 14), option(0, 3*time.Hour, "V100", 0, 310, 1)
-	for round := uint64(1); round <= maxReneges+1; round++ {
+	for round := uint64(1); round <= 8+1; round++ {
 		s.call(round, job())
 		s.offer("lyon", round, menu(dear))
 		s.offer("oslo", round, menu(cheap))
-		if round == maxReneges+1 {
+		if round == 8+1 {
 			s.award("lyon", round, dear, protocol.Cheapest)
 			break
 		}
@@ -282,27 +290,21 @@ func TestWhoIsPassedOverIsTold(t *testing.T) {
 		}
 		s.now = s.now.Add(time.Minute)
 	}
-	r, _ := s.book.LatestJob("train-42")
-	var got bytes.Buffer
-	if err := WriteDecision(&got, r); err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Join(strings.Fields(got.String()), " ")
-	if want := "But oslo had been awarded the job 8 times before and had not kept it: such a site is passed over for some rounds."; !strings.Contains(text, want) || strings.Contains(text, "share its room") {
-		t.Errorf("want %q in\n%s", want, &got)
+	text := s.text(t)
+	if want := "oslo had been awarded the job 8 times before and had not kept it: such a site is passed over for some rounds."; !strings.Contains(text, want) {
+		t.Errorf("want %q in\n%s", want, text)
 	}
 }
 
 // The award of a rest is not held against what the whole job was offered for.
 func TestARestIsNotHeldAgainstTheWhole(t *testing.T) {
-	r, _ := deferred().book.LatestJob("train-42")
-	h, _ := decidingRound(r)
-	if len(whyStartSentences(r, h)) != 1 {
-		t.Fatal("the story tells of no earlier start")
-	}
-	r.Parts = []history.Run{{Site: "lyon"}}
-	if got := whyStartSentences(r, h); len(got) > 0 {
-		t.Errorf("of a rest: %q", got)
+	s := deferred()
+	r, _ := s.book.LatestJob("train-42")
+	for _, parts := range [][]history.Run{nil, {{Site: "lyon", Paused: true}}} {
+		r.Parts = parts
+		if text := strings.Join(query.ExplainJob(s.book, r).Text, " "); strings.Contains(text, "Waiting saved") != (parts == nil) {
+			t.Errorf("with %d parts before: %s", len(parts), text)
+		}
 	}
 }
 
@@ -312,13 +314,8 @@ func TestAnAwardWhoseRoundIsNotOnRecordIsTold(t *testing.T) {
 	s := begin("oslo")
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
 	s.award("oslo", 7, night(), protocol.Cheapest)
-	r, _ := s.book.LatestJob("train-42")
-	var got bytes.Buffer
-	if err := WriteDecision(&got, r); err != nil {
-		t.Fatal(err)
-	}
-	if text := strings.Join(strings.Fields(got.String()), " "); !strings.Contains(text, "It was awarded to oslo in round 7") || strings.Contains(text, "not been called") {
-		t.Errorf("%s", &got)
+	if text := s.text(t); !strings.Contains(text, "was awarded to oslo at 13 Apr 12:00, because it costs least, all jobs of the round taken together. The round is not in this record.") || strings.Contains(text, "Nothing was decided") {
+		t.Errorf("%s", text)
 	}
 }
 
@@ -334,21 +331,16 @@ func TestAnAwardOffTheBooksIsNotToldAsTheOneBeforeIt(t *testing.T) {
 	s.now = s.now.Add(time.Minute)
 	says := func(want, never string) {
 		t.Helper()
-		r, _ := s.book.LatestJob("train-42")
-		var got bytes.Buffer
-		if err := WriteDecision(&got, r); err != nil {
-			t.Fatal(err)
-		}
-		if text := strings.Join(strings.Fields(got.String()), " "); !strings.Contains(text, want) || strings.Contains(text, never) {
-			t.Errorf("want %q, and no %q, in\n%s", want, never, &got)
+		if text := s.text(t); !strings.Contains(text, want) || strings.Contains(text, never) {
+			t.Errorf("want %q, and no %q, in\n%s", want, never, text)
 		}
 	}
 	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 6, Job: "train-42", Why: protocol.Reason{Code: protocol.Waiting}})
-	says("It was awarded to oslo, which did not answer in time.", "declined")
+	says("In round 1 it was awarded to oslo, which did not answer in time.", "declined")
 	s.award("lyon", 7, o, protocol.Cheapest)
-	says("It was awarded to lyon in round 7, at 13 Apr 12:01, because it costs least, all jobs of the round taken together. That round is not in this record.", "awarded to oslo in round 1, at")
+	says("was awarded to lyon at 13 Apr 12:01, because it costs least, all jobs of the round taken together. The round is not in this record.", "was awarded to oslo at")
 	r, _ := s.book.LatestJob("train-42")
-	for _, f := range DecisionFacts(r) {
+	for _, f := range query.ExplainJob(s.book, r).Figures {
 		if f.Unit == "microdollars" && f.Name == "total-cost" {
 			t.Errorf("%+v; its prices are not known", f)
 		}
@@ -366,13 +358,8 @@ func TestTheFirstRoundOfARecordIsNotTheJobs(t *testing.T) {
 	s.call(7, job())
 	s.offer("oslo", 7, menu(now, later))
 	s.award("oslo", 7, later, protocol.Cheapest)
-	r, _ := s.book.LatestJob("train-42")
-	var got bytes.Buffer
-	if err := WriteDecision(&got, r); err != nil {
-		t.Fatal(err)
-	}
-	if text := strings.Join(strings.Fields(got.String()), " "); !strings.Contains(text, "It had been called in rounds before, which are not in this record.") || strings.Contains(text, "first round") {
-		t.Errorf("%s", &got)
+	if text := s.text(t); !strings.Contains(text, "It had been called in rounds before, which are not in this record.") || strings.Contains(text, "in its first round") {
+		t.Errorf("%s", text)
 	}
 }
 
@@ -388,35 +375,43 @@ func under(t *testing.T, rules []protocol.Rule, own, other string) string {
 	s.offer(own, 1, menu(o))
 	s.offer(other, 1, menu(option(0, 3*time.Hour, "A100", 0, 310, 1)))
 	s.award(own, 1, o, protocol.Cheapest)
-	r, _ := s.book.LatestJob("train-42")
-	var got bytes.Buffer
-	if err := WriteDecision(&got, r); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(strings.Fields(got.String()), " ")
+	return s.text(t)
 }
 
-// Where rules of the operators are in force, what room is worth to others need not be
-// why a cheaper site was not taken.
+// A rule that forbids a cheaper site is why it was not taken, and no price of room; one that only prefers
+// hides no price.
 func TestRulesInForceAreNotPassedOver(t *testing.T) {
-	for _, rules := range [][]protocol.Rule{nil, {{ID: "R-9", Kind: protocol.Forbid, Sites: []string{"bern"}}}} {
-		text := under(t, rules, "oslo", "bern")
-		if strings.Contains(text, "Rules of the operators were in force, version 3") != (rules != nil) || strings.Contains(text, "share its room") != (rules == nil) {
+	forbids := []protocol.Rule{{ID: "R-9", Kind: protocol.Forbid, Sites: []string{"bern"}}}
+	prefers := []protocol.Rule{{ID: "R-9", Kind: protocol.Prefer, Sites: []string{"turin"}, Weight: 150}}
+	const rule, room = "Rule R-9 of the operators forbids that", "by its prices the room at bern was worth $0 to others, and that at oslo $0.0480."
+	for _, rules := range [][]protocol.Rule{nil, forbids, prefers} {
+		forbidden := len(rules) > 0 && rules[0].Kind == protocol.Forbid
+		if text := under(t, rules, "oslo", "bern"); strings.Contains(text, rule) != forbidden || strings.Contains(text, room) == forbidden {
 			t.Errorf("under %v: %s", rules, text)
 		}
 	}
 }
 
-// With policy rules in force the text states the value of capacity, too: either may be
-// the reason.
-func TestRulesInForceHideNoPriceOfRoom(t *testing.T) {
-	for _, rules := range [][]protocol.Rule{nil, {{ID: "R-9", Kind: protocol.Prefer, Sites: []string{"turin"}, Weight: 150}}} {
-		text, want := under(t, rules, "bern", "oslo"), "But its room is worth more to other jobs: $0.0480, against $0 at bern."
-		if rules != nil {
-			want = "dearer or cheaper than it is. By the prices of its round the room at oslo is worth $0.0480 to other jobs, and that at bern $0."
+// What is said of a job is in the data, too.
+func TestAJobIsExplainedInFigures(t *testing.T) {
+	s := deferred()
+	s.run("oslo", night(), 125*time.Minute)
+	r, _ := s.book.LatestJob("train-42")
+	card := query.ExplainJob(s.book, r)
+	seen := make(map[string]int64)
+	for _, f := range card.Figures {
+		seen[f.Subject+" "+f.Name] = f.Value
+	}
+	for what, want := range map[string]int64{
+		"site/oslo total-cost": 74_200, "site/lyon total-cost": 160_000, "job/train-42 paid": 64_050, "job/train-42 carbon": 41_400, "job/train-42 gpus": 2000, "site/oslo cap": 275_000,
+	} {
+		if got, ok := seen[what]; !ok || got != want {
+			t.Errorf("%s is %d; want %d", what, got, want)
 		}
-		if !strings.Contains(text, want) {
-			t.Errorf("under %v: %s; want %q", rules, text, want)
+	}
+	for _, a := range append([]query.Answer{card}, card.More...) {
+		if n, loose, _ := a.CheckGrounding(); n == 0 || len(loose) > 0 {
+			t.Errorf("%d figures are checked; loose: %q", n, loose)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package narrate
+package query_test
 
 import (
 	"strings"
@@ -27,12 +27,7 @@ func TestAPreemptionIsTold(t *testing.T) {
 		s.now = at(30 * time.Minute)
 		tc.m.Job, tc.m.Epoch = "train-42", 1
 		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, tc.m)
-		r, _ := s.book.LatestJob("train-42")
-		var text strings.Builder
-		if err := WriteDecision(&text, r); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(strings.Fields(text.String()), " "); !strings.Contains(got, tc.want) {
+		if got := s.text(t); !strings.Contains(got, tc.want) {
 			t.Errorf("told as %q; want %q in it", got, tc.want)
 		}
 	}
