@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/constrained"
+	"github.com/gridbid/gridbid/coordinator/advisor/constrained"
 	"github.com/gridbid/gridbid/explain/record"
 	"github.com/gridbid/gridbid/llm"
 )

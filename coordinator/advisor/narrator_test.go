@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/constrained"
+	"github.com/gridbid/gridbid/coordinator/advisor/constrained"
 	"github.com/gridbid/gridbid/explain/record"
 	"github.com/gridbid/gridbid/llm"
 )

@@ -30,6 +30,12 @@ type drawing struct {
 	At       string `json:"at,omitempty" jsonschema:"of charts of an instant: RFC 3339; the end of the record without"`
 }
 
+// A place is the arguments of the tool sites.
+type place struct {
+	Site string `json:"site,omitempty"`
+	At   string `json:"at,omitempty" jsonschema:"an instant, RFC 3339; the end of the record without"`
+}
+
 // A siteNow is a site as it stood at an instant. Carbon and Price are nil while no forecast of
 // the site covers the hour.
 type siteNow struct {
@@ -52,8 +58,8 @@ func (d toolServer) addChartTools(s *sdk.Server) {
 	for _, c := range timeline.ChartNames() {
 		names = append(names, c[0]+" ("+c[1]+")")
 	}
-	addTool(s, "chart", "A chart as a picture, with its figures as text and as data. Charts: "+strings.Join(names, "; ")+".", d.drawChart)
-	addTool(s, "sites", "Every site at an instant: carbon intensity, price, GPUs held, jobs.", d.listSites)
+	addTool(s, "chart", "A chart as a picture, with its figures as text and as data. Charts: "+strings.Join(names, "; ")+".", nil, d.drawChart)
+	addTool(s, "sites", "Every site at an instant: carbon intensity, price, GPUs held, jobs.", nil, d.listSites)
 }
 
 // drawChart returns a chart with its figures.
@@ -142,7 +148,7 @@ func (d toolServer) addResources(s *sdk.Server) {
 	}, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 		id := format.CleanText(r.Params.Arguments["decision"])
 		return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{
-			Text: fmt.Sprintf("Explain decision %s to an operator: read it with explain_decision, then say in at most five sentences who won, by what, and why the others did not. Quote figures as they are given, and cite %s.", id, id),
+			Text: fmt.Sprintf("Explain decision %s to an operator: ask for it with the tool query (why), then say in at most five sentences who won, by what, and why the others did not. Quote figures as they are given, and cite %s.", id, id),
 		}}}}, nil
 	})
 }

@@ -82,9 +82,9 @@ func (l list) asResult() result {
 
 // addDecisionTools adds the tools that read, list and await decisions.
 func (d toolServer) addDecisionTools(s *sdk.Server) {
-	addTool(s, "get_decision", "One decision as a document: every site's options, also of those that refused, facts with ids, units and origin, what the clearing proved.", d.getDecision)
-	addTool(s, "list_decisions", "Decisions, newest first.", d.listDecisions)
-	addTool(s, "wait_for_decisions", "Wait until something is decided after a position of a live run, and return it; of a run that is over, what comes after.", d.waitForDecisions)
+	addTool(s, "get_decision", "One decision as a document: every site's options, also of those that refused, facts with ids, units and origin, what the clearing proved.", nil, d.getDecision)
+	addTool(s, "list_decisions", "Decisions, newest first.", nil, d.listDecisions)
+	addTool(s, "wait_for_decisions", "Wait until something is decided after a position of a live run, and return it; of a run that is over, what comes after.", nil, d.waitForDecisions)
 }
 
 // getDecision returns one decision record as JSON, and its chart if that is asked for.

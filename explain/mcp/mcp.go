@@ -94,11 +94,11 @@ func (r result) content() (all []sdk.Content, err error) {
 }
 
 // addTool adds a tool, annotated as read-only, whose calls are limited to maxCallTime. A panic
-// in a call becomes its error.
-func addTool[In any](s *sdk.Server, name, about string, do func(context.Context, In) (result, error)) {
+// in a call becomes its error. Without a schema that of In is inferred.
+func addTool[In any](s *sdk.Server, name, about string, schema any, do func(context.Context, In) (result, error)) {
 	no := false
 	sdk.AddTool(s, &sdk.Tool{
-		Name: name, Description: about,
+		Name: name, Description: about, InputSchema: schema,
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no},
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (_ *sdk.CallToolResult, _ any, err error) {
 		ctx, stop := context.WithTimeout(ctx, maxCallTime)

@@ -198,12 +198,12 @@ func (s *attackFindings) inspectChart(d *timeline.Timeline, w timeline.Drawing) 
 
 // inspectTools calls the tools of the Model Context Protocol and checks their results.
 func (s *attackFindings) inspectTools(ctx context.Context, run *tail.Run, asked, ids []string) {
-	calls := []mcp.Call{{Tool: "list_decisions", Args: map[string]any{"limit": 200}}, {Tool: "queue", Args: map[string]any{}}, {Tool: "sites", Args: map[string]any{}}}
+	calls := []mcp.Call{{Tool: "list_decisions", Args: map[string]any{"limit": 200}}, {Tool: "query", Args: map[string]any{"ask": "pending"}}, {Tool: "sites", Args: map[string]any{}}}
 	for _, q := range asked {
 		calls = append(calls, mcp.Call{Tool: "ask", Args: map[string]any{"question": q}})
 	}
 	for _, id := range ids {
-		calls = append(calls, mcp.Call{Tool: "explain_decision", Args: map[string]any{"decision": id}}, mcp.Call{Tool: "get_decision", Args: map[string]any{"decision": id}})
+		calls = append(calls, mcp.Call{Tool: "query", Args: map[string]any{"ask": "why", "decision": id}}, mcp.Call{Tool: "get_decision", Args: map[string]any{"decision": id}})
 	}
 	if err := mcp.ProbeServer(ctx, run, calls, func(_, text string) { s.inspectText(surfaceTools, text) }); err != nil {
 		s.addFinding(surfaceTools, "%v", err)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/advisor"
-	"github.com/gridbid/gridbid/explain/constrained"
+	"github.com/gridbid/gridbid/coordinator/advisor/constrained"
 	"github.com/gridbid/gridbid/explain/record"
 	"github.com/gridbid/gridbid/llm"
 	"github.com/gridbid/gridbid/llm/faultyserver"
