@@ -98,7 +98,7 @@ var plan = []line{
 	{"llm", shell, "", "github.com/tmc/langchaingo/llms github.com/tmc/langchaingo/llms/openai github.com/tmc/langchaingo/llms/anthropic", "the client of language models; it does not know the market"},
 	{"explain/ask/translate", shell, "protocol llm explain/format explain/ask explain/query", "", "has a model translate questions that the grammar does not parse, and checks the resulting query"},
 
-	{"explain/chart", pure, "protocol explain/format", "codeberg.org/go-fonts/liberation/* golang.org/x/image/*", "draws charts as SVG and PNG from the data it is given"},
+	{"explain/chart", pure, "protocol explain/format", "codeberg.org/go-fonts/liberation/* golang.org/x/image/* git.sr.ht/~sbinet/gg", "draws charts as SVG and PNG from the data it is given"},
 	{"explain/timeline", pure, "protocol explain/query explain/record explain/narrate explain/format explain/ask history explain/chart", "", "a run that can be viewed at any instant; it decides nothing"},
 	{"history/historytest", shell, "protocol", "", "a small recorded run for tests of viewers"},
 	{"explain/timeline/tail", shell, "protocol history explain/query explain/ask explain/ask/translate explain/timeline", "", "follows a growing run while readers look at it and ask"},
