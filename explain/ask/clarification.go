@@ -196,28 +196,31 @@ var actCommands = []struct {
 	words, of, command string
 }{
 	{"cancel stop kill abort terminate delete end", "JOB", "gridbid cancel %s"},
-	{"drain cordon disable evacuate", "SITE", "gridbid drain %s"},
-	{"remove delete decommission", "SITE", "gridbid remove %s --lost"},
-	{"resume undrain uncordon", "SITE", "gridbid drain %s --over"},
+	{"restart resubmit rerun retry again", "JOB", "gridbid submit -f JOB.yaml"},
+	{"move migrate relocate transfer pause suspend raise lower increase change extend set adjust edit update modify push postpone refund reimburse", "JOB", ""}, // there is none
+	{"resume undrain uncordon back rejoin enable re-enable reenable reactivate", "SITE", "gridbid drain %s --over"},
+	{"drain cordon disable deactivate evacuate pause stop throttle close off down offline out", "SITE", "gridbid drain %s"},
+	{"remove delete decommission", "SITE", "gridbid sites remove %s --lost"},
 	{"submit launch start schedule run", "", "gridbid submit -f JOB.yaml"},
-	{"restart resubmit rerun", "JOB", "gridbid submit -f JOB.yaml"},
-	{"move migrate relocate transfer pause suspend raise lower increase", "JOB", ""}, // there is none
 }
 
-// commandText names the command that does what the words of a question order; without one, the
-// text stays.
+// commandText names the command that does what the words of a question order, of the thing that they
+// name or of any; without one, the text stays.
 func (r *reading) commandText(text []string) []string {
 	named := map[string]string{"JOB": string(r.query.Job), "SITE": r.query.Site}
 	for _, x := range actCommands {
 		said := slices.ContainsFunc(r.tokens, func(t token) bool { return slices.Contains(strings.Fields(x.words), t.low) })
-		if !said || x.of != "" && named[x.of] == "" {
+		if !said || x.of != "" && named[x.of] == "" && !r.concepts.hasConcept(nounOf[x.of]) {
 			continue
 		}
 		if x.command == "" {
 			return []string{"Questions only read, so nothing was done, and no command does that: the market places a job by its own terms, and `gridbid cancel` takes it back."}
 		}
-		command := strings.ReplaceAll(x.command, "%s", ShellName(named[x.of]))
-		text = []string{"Questions only read, so nothing was done. The command that does it: " + command}
+		name := x.of
+		if named[x.of] != "" {
+			name = ShellName(named[x.of])
+		}
+		text = []string{"Questions only read, so nothing was done. The command that does it: " + strings.ReplaceAll(x.command, "%s", name)}
 		if len(r.times.days)+len(r.times.instants)+len(r.times.spans) > 0 {
 			text = append(text, "The time that you name is left out of it: see its --help.")
 		}

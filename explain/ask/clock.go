@@ -18,7 +18,7 @@ func (w *timeWords) readTimeOfDay(l *Parser, words []string) int {
 			return 2
 		}
 	}
-	if len(words) > 1 && first == "last" && words[1] == "night" && w.part == nil {
+	if _, part := partsOfDay[strings.Join(words[1:min(2, len(words))], "")]; part && w.part == nil && (first == "late" || first == "early" || first == "last" && words[1] == "night") {
 		return 1 + w.readTimeOfDay(l, words[1:])
 	}
 	if p, ok := partsOfDay[first]; ok && w.part == nil {
@@ -28,6 +28,11 @@ func (w *timeWords) readTimeOfDay(l *Parser, words []string) int {
 	if from, to, ok := strings.Cut(first, "-"); ok {
 		a, both := readClock([]string{from})
 		b, last := readClock([]string{to})
+		if x, isX := parseNumber(strings.TrimSuffix(from, "h")); both+last == 0 && isX && x <= 24 && (len(words) == 1 || !slices.Contains(slices.Concat(listed("gpu-nouns"), listed("job-nouns")), words[1])) {
+			if y, isY := parseNumber(strings.TrimSuffix(to, "h")); isY && y <= 24 && x != y { // "20-24"
+				a, b, both, last = time.Duration(x)*time.Hour, time.Duration(y)*time.Hour, 1, 1
+			}
+		}
 		if both == 1 && last == 1 {
 			w.instants = append(w.instants, instant{clock: a, half: hasDayHalf(from)}, instant{clock: b, half: hasDayHalf(to)})
 			w.dash = true
@@ -102,10 +107,13 @@ func (w *timeWords) readBareHours(words []string) int {
 	case slices.Contains(rangeStarters, words[0]) && len(words) > 3 && slices.Contains(hourJoiners, words[2]):
 		to, n := readClock(words[3:])
 		if n == 0 {
-			if to, ok = bare(3); !ok || !last(4) {
+			n = 1
+			if len(words) > 4 && slices.Contains([]string{"h", "hrs", "hours", "oclock"}, words[4]) {
+				n = 2 // "between 9 and 17 h"
+			}
+			if to, ok = bare(3); !ok || n == 1 && !last(4) {
 				return 0
 			}
-			n = 1
 		} else if last := words[2+n]; hasDayHalf(last) && strings.Contains(last, "p") && h < 12*time.Hour && h+12*time.Hour < to {
 			h += 12 * time.Hour
 		}

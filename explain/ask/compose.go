@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A question about many jobs that no rule reads is composed of what its words say: a measure, a
@@ -151,6 +153,9 @@ func (c *composer) endsWithLatest() bool {
 	return i >= 0 && (i == len(c.tokens)-1 || slices.Contains([]string{"and", "by"}, c.tokens[i+1].low))
 }
 
+// sizedJob is a job that is ranked by its GPUs.
+var sizedJob = regexp.MustCompile(`\b(biggest|largest|smallest) (gpu )?(job|task|workload)`)
+
 // statesWithoutRun are those of jobs that do not run in them.
 var statesWithoutRun = strings.Fields("pending planned refused")
 
@@ -183,7 +188,7 @@ func (c *composer) setMeasure() bool {
 		c.said["statistic"] = nil // "where do they usually run"
 	}
 	if c.says("why") { // "why were jobs held", "the most common reason for holding jobs"
-		if !slices.Equal(c.said["where"], []string{"held"}) || !c.says("jobs") || c.says("event") || len(metrics) > 0 {
+		if holds := slices.Equal(c.said["event"], []string{"holds"}); len(metrics) > 0 || !holds && (!slices.Equal(c.said["where"], []string{"held"}) || !c.says("jobs") || c.says("event")) {
 			return false
 		}
 		c.said["event"], c.said["where"], c.said["rank"], c.said["why"] = []string{"holds"}, nil, nil, nil
@@ -258,7 +263,7 @@ func (c *composer) setMeasure() bool {
 	if others := c.says("metric") || c.says("event") || c.says("rank") || c.says("where") || c.says("long"); !others && (c.says("summary") || c.says("how") && c.isBare()) {
 		q.Statistic = "summary" // "how is team-h"
 		return one && (q.Site != "" || q.Tenant != "")
-	} else if c.says("summary") || q.Metric == "wait" && q.Statistic == "" && !c.says("long") && !c.says("rank") && !c.says("group") && !c.says("who") && q.By == "" && q.Against == "" {
+	} else if c.says("summary") || q.Metric == "wait" && q.Statistic == "" && !c.says("long") && !c.says("rank") && !c.says("group") && !c.says("who") && q.By == "" && q.Against == "" && !c.says("how") {
 		return false // "which jobs waited"
 	}
 	return one
@@ -292,7 +297,7 @@ func (c *composer) impliedMetrics(metrics []string) ([]string, bool) {
 	} else if ranked && c.says("who") && !c.says("jobs") && containsAnyWord(c.words(), listed("user-words")) {
 		metrics = []string{"gpu-hours"} // "who is the biggest user"
 	}
-	if c.says("rank") && len(metrics) == 0 && c.says("jobs") && !c.says("size") && !c.says("lasting") && (c.says("gpus") || containsAnyWord(c.words(), listed("size-words")) && !c.says("group")) {
+	if c.says("rank") && len(metrics) == 0 && c.says("jobs") && !c.says("size") && !c.says("lasting") && (c.says("gpus") || sizedJob.MatchString(c.words())) {
 		metrics = []string{"gpus"} // "the biggest job", "which needed the most GPUs"
 	}
 	if c.says("lasting") && c.says("jobs") && len(metrics) == 0 { // "the longest job"
@@ -305,7 +310,11 @@ func (c *composer) impliedMetrics(metrics []string) ([]string, bool) {
 func (c *composer) setGroup() bool {
 	q := &c.q
 	rank, one := c.sole("rank")
-	if c.says("who") && !(c.says("jobs") && rank != "" && q.Metric != "") && !slices.Contains(c.said["group"], "tenant") { // of a job, its row says whose it is
+	ofJobs := rank != "" && q.Metric != "" && (c.says("jobs") || containsAnyWord(c.words(), listed("person-words"))) // its row says whose it is, and where
+	if sized := sizedJob.MatchString(c.words()); ofJobs && (sized || !c.concepts.hasConcept("sites")) {
+		c.said["group"] = slices.DeleteFunc(c.said["group"], func(g string) bool { return g == "site" || g == "tenant" && sized })
+	}
+	if c.says("who") && !ofJobs && !slices.Contains(c.said["group"], "tenant") {
 		c.said["group"] = append(c.said["group"], "tenant")
 	}
 	groups := slices.DeleteFunc(slices.Clone(c.said["group"]), func(g string) bool {
@@ -349,6 +358,8 @@ func (c *composer) setGroup() bool {
 		q.Number = 5
 		if n := len(c.numbers); n == 1 && c.says("NUM") {
 			q.Number = c.numbers[0]
+		} else if containsAnyWord(c.words(), listed("single-decision")) {
+			q.Number = 1 // "the last award"
 		}
 		return true
 	}
@@ -373,6 +384,8 @@ func (c *composer) setTime(l *Parser) bool {
 	case q.At == 0:
 	case q.Event == "ran" && q.State == "":
 		q.State, q.Event = "running", ""
+	case q.Event != "" && q.State == "": // "how many came at 9": in that hour
+		q.From, q.To, q.At = q.At, q.At.Add(time.Hour), 0
 	case q.By == "hour" || q.State == "" && !slices.Contains(q.Where, "unfinished") || q.Event != "":
 		return false
 	}

@@ -83,6 +83,9 @@ func (t *Conversation) ResolveChoice(text string) string {
 // changeMarkers begin a question that changes one thing of the one before.
 var changeMarkers = []string{"and what about", "and how about", "what about", "how about", "same for", "the same for", "and for", "and at", "and on", "and", "or", "also", "then", "now", "split that", "split it", "sort by", "sort it by", "sort them by", "rank by", "order by", "only"}
 
+// thingPointer stands for the word whose meaning was told.
+var thingPointer = regexp.MustCompile(`(?i)\b(it|that)\b`)
+
 // jobWords stand for the job or the decision that was named last.
 var jobWords = regexp.MustCompile(`(?i)\b(?:(?:that|this) (?:job|decision|one)|the job)\b`)
 
@@ -93,8 +96,16 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 		return Query{}, nil, back
 	}
 	if t.last.Ask == "define" {
+		named := pluralPointer.ReplaceAllString(thingPointer.ReplaceAllString(question, t.last.Term), t.last.Term+"s")
 		if q, ok := parseDefinition("what is " + strings.TrimPrefix(strings.ToLower(question), "and ")); ok {
 			return q, nil, nil
+		} else if q, ok := parseDefinition(named); ok {
+			return q, nil, nil
+		}
+		for _, text := range []string{named, question + " " + t.last.Term} { // "which site had the highest"
+			if q, typos, back := l.ParseQuestion(text); back == nil {
+				return q, typos, nil
+			}
 		}
 	}
 	if row := t.replaceRow(question); row != question {

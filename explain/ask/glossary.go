@@ -61,14 +61,22 @@ func Definition(term string) (name, text, elsewhere string, ok bool) {
 // definitionForms are how the meaning of a word is asked for; the group is the word. A bare "what
 // is WORD" has no "the", because "what is the utilization" asks for a figure.
 var definitionForms = []*regexp.Regexp{
-	regexp.MustCompile(`^(?:please )?(?:define|definition of|meaning of|the meaning of|what is the meaning of|what is the definition of|what is meant by|what is meant with|what do you mean by|what do you call|explain the (?:word|term)|what is the (?:word|term))(?: an?| the)? (.+)$`),
-	regexp.MustCompile(`^what (?:does|do)(?: an?| the)?(?: word| term)? (.+?) (?:mean|stand for)$`),
+	regexp.MustCompile(`^(?:please )?(?:define|definition of|meaning of|the meaning of|what is (?:the )?mean(?:ing)? of|what is the definition of|what is meant by|what is meant with|what do you mean by|what do you call|explain the (?:word|term)|what is the (?:word|term))(?: an?| the)? (.+)$`),
+	regexp.MustCompile(`^what (?:does|do)(?: an?| the)?(?: word| term)? (.+?) (?:mean|means|stand for)(?: in .*)?$`),
 	regexp.MustCompile(`^(?:explain |tell me )?what (.+?) means$`),
-	regexp.MustCompile(`^(?:explain|tell me) what(?: an?| the)? (.+?) is$`),
+	regexp.MustCompile(`^tell me what(?: an?| the)? (.+?) is$`),
 	regexp.MustCompile(`^(?:and )?(?:what is|what are)(?: an?)? (.+)$`),
 	regexp.MustCompile(`^what exactly is(?: an?)? (.+)$`),
-	regexp.MustCompile(`^explain(?: an?| the)? (.+)$`),
+	regexp.MustCompile(`^explain(?: to me| to us| me| us)?(?: what)?(?: an?| the)? (.+?)(?: is| are)?$`),
+	regexp.MustCompile(`^(?:in )?(?:what|which) units? (?:is|are|has|have|of)(?: an?| the)? (.+?)(?: measured| counted| given)?(?: in)?$`),
+	regexp.MustCompile(`^what (?:is|are)(?: an?| the)? (.+?) (?:measured in|counted in|given in|made (?:up )?of|good for|about)$`),
+	regexp.MustCompile(`^(?:how|from what|of what) (?:is|are)(?: an?| the)? (.+?) (?:computed|calculated|defined|made|made up|counted|worked out)$`),
+	regexp.MustCompile(`^(?:what counts as|when is a job called|when does a job count as)(?: an?| the)? (.+)$`),
+	regexp.MustCompile(`^is(?: an?| the)? (.+?) (?:given |measured |counted )?in (?:dollars|money|grams|kilograms|kg|kwh|percent|hours|minutes|seconds)$`),
 }
+
+// genericTail is what a question for a meaning may have after the term: "in the bid table".
+var genericTail = regexp.MustCompile(`,? (?:(?:in|at|on|of|for)(?: the| that| this| a| your| our)? (?:[a-z]+ )?(?:table|column|report|answer|output|record|page|chart|line|list|offers?|bids?|market|auction|federation|gridbid)|column|here|please|exactly|for (?:my|our|the) [a-z]+|to (?:me|us)|and (?:does|why does) it matter.*)$`)
 
 // parseDefinition reads a question for the meaning of a term of the glossary.
 func parseDefinition(question string) (Query, bool) {
@@ -76,16 +84,16 @@ func parseDefinition(question string) (Query, bool) {
 	if first, rest, ok := strings.Cut(text, " "); ok && unmarkedContractions[first] != "" {
 		text = unmarkedContractions[first] + " " + rest
 	}
-	for _, tail := range []string{" in the table", " in that table", " column", " here", " please", " exactly", " in gridbid"} {
-		text = strings.TrimSuffix(text, tail)
-	}
-	text = strings.TrimSuffix(strings.Replace(text, " here mean", " mean", 1), ",")
+	text = strings.Replace(text, " here mean", " mean", 1)
 	for _, form := range definitionForms {
 		if found := form.FindStringSubmatch(text); found != nil {
 			if name, _, _, ok := Definition(strings.Trim(found[1], `"'`)); ok {
 				return Query{Ask: "define", Term: name}, true
 			}
 		}
+	}
+	if less := genericTail.ReplaceAllString(text, ""); less != text {
+		return parseDefinition(less)
 	}
 	return Query{}, false
 }

@@ -15,7 +15,7 @@ var (
 	timeMetrics       = strings.Fields("arrival start end")
 	measureStatistics = strings.Fields("mean median p95 total summary")
 	measureEvents     = strings.Fields("arrived started ended ran awards holds refusals decisions")
-	jobConditions     = strings.Fields("late on-time urgent standard at-home away capped unfinished cpu-only at-once waited held never-held")
+	jobConditions     = strings.Fields("late on-time urgent standard at-home away capped unfinished cpu-only at-once waited held never-held near-miss")
 	measureSplits     = strings.Fields("site tenant hour model urgency home gpus")
 )
 

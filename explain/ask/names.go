@@ -64,7 +64,10 @@ func newNameIndex(run RunContext) *nameIndex {
 		add(strings.ToLower(t), ofTenant, t)
 	}
 	for _, id := range run.Jobs {
-		add(strings.ToLower(string(id)), ofAJob, string(id))
+		low := strings.ToLower(string(id))
+		if add(low, ofAJob, string(id)); strings.Contains(low, "-") {
+			add(strings.ReplaceAll(low, "-", " "), ofAJob, string(id)) // "job 0999"
+		}
 	}
 	policies := slices.Concat(run.Policies, run.Replayed)
 	slices.Sort(policies)

@@ -27,7 +27,7 @@ var quantityVerbs = map[string]string{
 // sinceArrival may follow a bound of the wait, and ofSlack one of slack.
 var (
 	sinceArrival = regexp.MustCompile(`^(?:of|after) (?:arriving|arrival|submission|being submitted|(?:they|it) (?:arrived|came in|were submitted|was submitted))\b`)
-	ofSlack      = regexp.MustCompile(`^(?:to spare|of slack|of margin|slack|margin|(?:of|before|ahead of|from) (?:their|its|the) (?:deadline|deadlines|due date))\b`)
+	ofSlack      = regexp.MustCompile(`^(?:to spare|of slack|of margin|slack|margin|(?:of|before|ahead of|from) (?:their |its |the |a )?(?:deadline|deadlines|due date))\b`)
 )
 
 // kindOfQuantity is what the unit of a bound of each quantity measures.
@@ -37,6 +37,7 @@ var (
 	moneyBefore = regexp.MustCompile(`[$€] ?([0-9][0-9.,]*[0-9]|[0-9])`)
 	orMore      = regexp.MustCompile(`(?i)\b([0-9][0-9.]*(?: ?[a-z]+)?|one|two|three|four|five|six|eight|ten) or (more|over|longer)\b`)
 	orLess      = regexp.MustCompile(`(?i)\b([0-9][0-9.]*(?: ?[a-z]+)?) or (less|fewer|under|shorter)\b`)
+	negative    = regexp.MustCompile(`(?i)\bnegative (?:electricity |power |energy )?prices?\b`)
 	onceOrTwice = regexp.MustCompile(`(?i)\b(at least|at most|more than|less than|exactly) (once|twice)\b`)
 	thousands   = regexp.MustCompile(`([0-9]),([0-9]{3})\b`)
 )
@@ -45,6 +46,7 @@ var (
 func (x *nameIndex) operatorTokens(question string) []token {
 	return x.splitTokens(replaceOutsideQuotes(question, func(s string) string {
 		s = onceOrTwice.ReplaceAllStringFunc(s, strings.NewReplacer("once", "1 times", "twice", "2 times").Replace)
+		s = negative.ReplaceAllString(s, "price below 0 dollars/mwh")
 		s = orLess.ReplaceAllString(orMore.ReplaceAllString(s, "at least $1"), "at most $1")
 		return moneyBefore.ReplaceAllString(thousands.ReplaceAllString(s, "$1$2"), "$1 dollars ")
 	}))

@@ -291,7 +291,7 @@ func (r *reading) readTokens(l *Parser, tokens []token) *Clarification {
 		if len(concepts) > 0 {
 			r.concepts = append(r.concepts, concepts)
 		}
-		if slices.Contains(concepts, "not") || slices.Contains(concepts, "instead") && !slices.Contains(concepts, "_") {
+		if slices.Contains(concepts, "not") || slices.Contains(concepts, "without") || slices.Contains(concepts, "instead") && !slices.Contains(concepts, "_") {
 			negated = true
 		}
 		i += n

@@ -145,6 +145,11 @@ func (w *timeWords) readTime(l *Parser, words []string) int {
 		return n
 	}
 	if half := halves[first]; half != "" && len(words) > 1 && w.half == "" {
+		filler := 0 // "since I came on shift at 22:00"
+		for n, c := longestPhrase(words[1:], english.longest); slices.Equal(c, []string{"_"}) && filler+n+1 < len(words); n, c = longestPhrase(words[1+filler:], english.longest) {
+			filler += n
+		}
+		words = words[filler:]
 		n, before := w.readTime(l, words[1:]), len(w.instants)
 		if h, ok := parseNumber(words[1]); n == 0 && ok && h <= 24 && (len(words) == 2 || timeUnit(words[2]) == 0) {
 			w.instants, n = append(w.instants, instant{clock: time.Duration(h) * time.Hour}), 1
@@ -152,7 +157,7 @@ func (w *timeWords) readTime(l *Parser, words []string) int {
 		}
 		if n > 0 && len(w.instants) == 1 && before <= 1 {
 			w.half = half
-			return n + 1
+			return n + 1 + filler
 		}
 		return 0
 	}
@@ -314,7 +319,7 @@ func (w *timeWords) timeWindow(l *Parser) (at, from, to protocol.Time, ok bool) 
 			return 0, 0, 0, false
 		}
 		from, to = fix(first), fix(second)
-		if second == (instant{}) { // until midnight
+		if second == (instant{}) || to <= from && first.day == 0 && second.day == 0 { // until midnight, from 22 to 6
 			to = to.Add(24 * time.Hour)
 		}
 		return 0, from, to, from < to

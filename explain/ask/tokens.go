@@ -41,7 +41,7 @@ var unmarkedContractions = map[string]string{
 	"didnt": "did not", "doesnt": "does not", "dont": "do not", "isnt": "is not", "wasnt": "was not", "werent": "were not", "arent": "are not", "hasnt": "has not", "havent": "have not",
 	"hadnt": "had not", "wont": "will not", "cant": "can not", "couldnt": "could not", "wouldnt": "would not", "shouldnt": "should not", "aint": "is not",
 	"whats": "what is", "wheres": "where is", "whos": "who is", "hows": "how is", "whens": "when is", "whys": "why is", "thats": "that is", "theres": "there is",
-	"wanna": "want to", "gonna": "going to", "gimme": "give me", "lemme": "let me", "teh": "the", "hte": "the", "adn": "and", "waht": "what", "wich": "which", "taht": "that", "fomr": "from", "wud": "would", "cud": "could", "u": "you", "ur": "your", "wht": "what", "hw": "how",
+	"wanna": "want to", "gonna": "going to", "gimme": "give me", "lemme": "let me", "teh": "the", "hte": "the", "adn": "and", "waht": "what", "wich": "which", "taht": "that", "fomr": "from", "wud": "would", "cud": "could", "u": "you", "ur": "your", "wht": "what", "hw": "how", "wen": "when", "wil": "will", "whta": "what", "nxt": "next", "thier": "their", "wsa": "was", "plz": "please", "pls": "please", "y": "why", "b4": "before", "tmrw": "tomorrow", "wher": "where", "wy": "why", "shud": "should", "cuz": "because", "happend": "happened", "iam": "i am", "im": "i am", "ive": "i have",
 }
 
 // splitTokens cuts a question into words and names. A name may hold anything: the
@@ -167,7 +167,7 @@ func (x *nameIndex) longestAt(s, prev string) int {
 			continue
 		}
 		found, kind := x.names[strings.ToLower(s[:n])], nouns[prev]
-		if len(found) > 0 && (len(x.findName(s[:n], kind)) > 0 && kind != "" || found[0].kind == ofPolicy || found[0].kind == ofSite && !strings.EqualFold(found[0].name, s[:n]) || !x.isOrdinaryText(s[:n])) {
+		if len(found) > 0 && (len(x.findName(s[:n], kind)) > 0 && kind != "" || found[0].kind == ofPolicy || (found[0].kind == ofSite || found[0].kind == ofAJob) && !strings.EqualFold(found[0].name, s[:n]) || !x.isOrdinaryText(s[:n])) {
 			return n
 		}
 	}

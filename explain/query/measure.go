@@ -202,6 +202,8 @@ func (l *Dataset) meetsCondition(q ask.Query, condition string, r history.JobRec
 	case "at-once", "waited":
 		wait, started := r.WaitTime()
 		return started && (wait <= time.Minute) == (condition == "at-once")
+	case "near-miss": // docs/glossary.md
+		return r.HasEnded() && !r.EndedLate() && r.Job.Deadline.Sub(lastEnd(r)) < nearMissMargin
 	case "held", "never-held":
 		return (len(l.holdsOf(r)) > 0) == (condition == "held")
 	case "capped":

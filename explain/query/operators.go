@@ -108,7 +108,7 @@ func (l *Dataset) boundedQuantity(q ask.Query, r history.JobRecord) (Figure, boo
 func (l *Dataset) withinBound(q ask.Query, r history.JobRecord) bool {
 	return !slices.ContainsFunc(q.Bounds(), func(b ask.Query) bool {
 		f, ok := l.boundedQuantity(b, r)
-		return !ok || !meetsBound(b, f.Value)
+		return !ok || !meetsBound(b, f.Value) || b.Bounded == "slack" && f.Value < 0 // who is late has none
 	})
 }
 
