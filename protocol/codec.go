@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-
-	"github.com/vmihailenco/msgpack/v5"
 )
 
 // MaxMessage is the largest encoded size of a message in bytes. A clearing round of several
@@ -56,95 +54,70 @@ func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("protocol: %s sent kind %q in version %d; this program's version %d does not know it", e.From, e.Kind, e.Version, Current)
 }
 
-// bodyTypesByKind maps kinds to bodies. Its initialization registers our row encoders with msgpack
-// before any message is encoded.
-var bodyTypesByKind = func() map[string]reflect.Type {
-	registerRow[Job]()
-	registerRow[Component]()
-	registerRow[PodGroup]()
-	registerRow[Part]()
-	registerRow[PartSite]()
-	registerRow[Label]()
-	registerRow[NodeTopology]()
-	registerRow[SpeedPoint]()
-	registerRow[Place]()
-	registerRow[Spread]()
-	registerRow[Hole]()
-	registerRow[LargestSet]()
-	registerRow[ShadowPrice]()
-	registerRow[JobBids]()
-	registerRow[Estimate]()
-	registerRow[BidOption]()
-	registerRow[CapacityProfile]()
-	registerRow[GridForecast]()
-	registerRow[Pool]()
-	registerRow[Node]()
-	registerRow[Point]()
-	registerRow[HourlyEnergy]()
-	registerRow[Usage]()
-	registerRow[Certificate]()
-	registerRow[Reason]()
-	registerRow[Weights]()
-	registerRow[JudgeChoice]()
-	registerRow[OperatorNotice]()
-	registerRow[JudgePick]()
-	registerRow[Balance]()
-	registerRow[EndedJob]()
-	registerRow[MonthUsage]()
-	registerRow[BudgetCharge]()
-	registerRow[OrphanedRun]()
-	registerRow[Input]()
-	registerRow[LogEntry]()
-	registerRow[Opening]()
-	registerRow[LogLink]()
-	registerRow[LogLine]()
-	registerBoundedList[Hash]()
-	registerBoundedList[FoundRunning]()
-	registerBoundedList[Rule]()
-	registerBoundedList[Quota]()
-	registerBoundedList[ModelQuota]()
-	registerBoundedList[Service]()
-	registerBoundedList[SiteTier]()
-	registerBoundedList[SiteWeight]()
-	registerBoundedList[ReplicaBid]()
-	registerBoundedList[CostStep]()
-	registerBoundedList[SiteCount]()
-	registerBoundedList[SiteOfReplicas]()
-	registerBoundedList[Replica]()
-	byName := make(map[string]reflect.Type)
+// bodyPlansByKind has the plan of each kind of message, and bodyPlansByType the same by the type of the body.
+var bodyPlansByKind, bodyPlansByType = planBodies()
+
+func planBodies() (byKind map[string]*bodyPlan, byType map[reflect.Type]*bodyPlan) {
+	byKind, byType = make(map[string]*bodyPlan), make(map[reflect.Type]*bodyPlan)
+	p := &planner{walks: make(map[reflect.Type]valueWalk), plans: make(map[reflect.Type]tablePlan)}
+	registerRow[Component](p)
+	registerRow[PodGroup](p)
+	registerRow[Part](p)
+	registerRow[PartSite](p)
+	registerRow[Label](p)
+	registerRow[NodeTopology](p)
+	registerRow[SpeedPoint](p)
+	registerRow[Place](p)
+	registerRow[Spread](p)
+	registerRow[Hole](p)
+	registerRow[LargestSet](p)
+	registerRow[ShadowPrice](p)
+	registerRow[JobBids](p)
+	registerRow[Estimate](p)
+	registerRow[BidOption](p)
+	registerRow[CapacityProfile](p)
+	registerRow[GridForecast](p)
+	registerRow[Pool](p)
+	registerRow[Node](p)
+	registerRow[Point](p)
+	registerRow[HourlyEnergy](p)
+	registerRow[Usage](p)
+	registerRow[Certificate](p)
+	registerRow[Reason](p)
+	registerRow[Weights](p)
+	registerRow[JudgeChoice](p)
+	registerRow[OperatorNotice](p)
+	registerRow[JudgePick](p)
+	registerRow[Balance](p)
+	registerRow[EndedJob](p)
+	registerRow[MonthUsage](p)
+	registerRow[BudgetCharge](p)
+	registerRow[OrphanedRun](p)
+	registerRow[Input](p)
+	registerRow[LogEntry](p)
+	registerRow[Opening](p)
+	registerRow[LogLink](p)
+	registerRow[LogLine](p)
 	for _, b := range []Body{
 		Submit{}, CallForBids{}, Bids{}, Award{}, Defer{}, Reject{}, Accept{}, Decline{}, Launch{}, Started{}, Finished{},
 		CompletedRun{}, Interrupted{}, PartsDecided{}, Preempt{}, Preempted{}, UsageReport{}, Settlement{}, JobStatus{}, RegisterSite{}, Inventory{}, Signal{}, IdleReading{}, SiteUsage{}, JudgeRequest{}, JudgeAnswer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, InputLog{}, Snapshot{}, DecommissionSite{}, QuoteRequest{}, Quote{}, LogRequest{}, JobLog{}, Heartbeat{}, SiteCondition{}, SitePrices{}, LocalStart{},
 		SubmitService{}, ScaleService{}, RebalanceService{}, DeleteService{}, CallForCapacity{}, CapacityBid{}, ServiceDivision{}, ServiceStatus{}, AssignReplicas{}, ReplicaStatus{}, ServiceSettlement{}, RunReplicas{}, ReplicasRunning{},
 		LogHead{}, Receipt{}, SiteClearing{}, LogBegin{}, LogEntries{}, Openings{},
 	} {
-		byName[b.messageKind()] = reflect.TypeOf(b)
+		t := reflect.TypeOf(b)
+		plan := newBodyPlan(t, p.planOf(t).walkTable)
+		byKind[b.messageKind()], byType[t] = plan, plan
 	}
-	return byName
-}()
-
-// KindNames returns the kinds of all messages, sorted.
-func KindNames() []string { return slices.Sorted(maps.Keys(bodyTypesByKind)) }
-
-// A messageCodec is the buffer, encoder and decoder of one message; both pools reuse them.
-type messageCodec struct {
-	wire
-	enc *msgpack.Encoder
-	dec *msgpack.Decoder
+	return byKind, byType
 }
 
+// KindNames returns the kinds of all messages, sorted.
+func KindNames() []string { return slices.Sorted(maps.Keys(bodyPlansByKind)) }
+
+// Buffers of encoders and decoders, which are reused.
 var (
-	encoderPool = sync.Pool{New: func() any {
-		s := &messageCodec{wire: wire{writing: true}}
-		s.enc = msgpack.NewEncoder(&s.wire)
-		s.enc.UseCompactInts(true)
-		return s
-	}}
-	decoderPool = sync.Pool{New: func() any {
-		s := new(messageCodec)
-		s.dec = msgpack.NewDecoder(&s.wire)
-		return s
-	}}
+	encoderPool = sync.Pool{New: func() any { return &wire{writing: true} }}
+	decoderPool = sync.Pool{New: func() any { return &wire{names: new(nameCache)} }}
 )
 
 // Encode returns the encoding of m. The same message has the same bytes on every machine, and
@@ -153,7 +126,7 @@ func Encode(m Message) ([]byte, error) { return AppendEncode(nil, m) }
 
 // AppendEncode appends the encoding of m to dst. On an error it returns dst unchanged.
 func AppendEncode(dst []byte, m Message) ([]byte, error) {
-	s := encoderPool.Get().(*messageCodec)
+	s := encoderPool.Get().(*wire)
 	defer encoderPool.Put(s)
 	if err := s.encodeMessage(m); err != nil {
 		return dst, err
@@ -169,7 +142,7 @@ func AppendEncode(dst []byte, m Message) ([]byte, error) {
 // EncodedSize returns the encoded size of m in bytes, even if it exceeds MaxMessage. It costs as
 // much as Encode.
 func EncodedSize(m Message) (int, error) {
-	s := encoderPool.Get().(*messageCodec)
+	s := encoderPool.Get().(*wire)
 	defer encoderPool.Put(s)
 	if err := s.encodeMessage(m); err != nil {
 		return 0, err
@@ -181,29 +154,23 @@ func EncodedSize(m Message) (int, error) {
 	return size, nil
 }
 
-// encodeMessage writes m into s.data.
-func (s *messageCodec) encodeMessage(m Message) error {
-	body := reflect.ValueOf(m.Body)
+// encodeMessage writes m into w.data.
+func (w *wire) encodeMessage(m Message) error {
+	plan := bodyPlansByType[reflect.TypeOf(m.Body)]
 	switch {
 	case m.Body == nil:
 		return errors.New("protocol: encode: no body")
-	case body.Kind() != reflect.Struct:
+	case plan == nil:
 		return fmt.Errorf("protocol: encode: body is %T; want a struct by value", m.Body)
 	}
 	if err := m.validateEnvelope(); err != nil {
 		return fmt.Errorf("protocol: encode: %w", err)
 	}
-	s.data, s.err = s.data[:0], nil
-	s.writeEnvelope(m)
-	// Row encoders need addressable values: see registerWalk.
-	addressable := reflect.New(body.Type()).Elem()
-	addressable.Set(body)
-	err := s.enc.EncodeValue(addressable)
-	if err == nil {
-		err = s.err
-	}
-	if err != nil {
-		return fmt.Errorf("protocol: encode %s: %w", m.KindName(), err)
+	w.data, w.err = w.data[:0], nil
+	w.writeEnvelope(m)
+	plan.writeBody(w, m.Body)
+	if w.err != nil {
+		return fmt.Errorf("protocol: encode %s: %w", m.KindName(), w.err)
 	}
 	return nil
 }
@@ -253,85 +220,97 @@ func Decode(data []byte) (Message, error) {
 	if len(data) > MaxMessage {
 		return Message{}, fmt.Errorf("protocol: decode: %d bytes; the limit is %d", len(data), MaxMessage)
 	}
-	s := decoderPool.Get().(*messageCodec)
+	w := decoderPool.Get().(*wire)
 	defer func() {
-		s.data = nil // it belongs to the caller
-		decoderPool.Put(s)
+		w.data = nil // it belongs to the caller
+		decoderPool.Put(w)
 	}()
-	s.wire = wire{data: data, names: s.names}
-	m, kind, body := s.readEnvelope()
-	end := s.at
-	if s.err == nil && end < len(data) {
-		s.recordError(end, fmt.Errorf("%d extra bytes at the end", len(data)-end))
+	*w = wire{data: data, names: w.names}
+	m, kind, body := w.readEnvelope()
+	end := w.at
+	if w.err == nil && end < len(data) {
+		w.recordError(end, fmt.Errorf("%d extra bytes at the end", len(data)-end))
 	}
-	if s.err == nil {
-		s.err = m.validateEnvelope()
+	if w.err == nil {
+		w.err = m.validateEnvelope()
 	}
-	typ, known := bodyTypesByKind[kind]
+	plan := bodyPlansByKind[kind]
 	switch {
-	case s.err != nil:
-		return Message{}, fmt.Errorf("protocol: decode: %w", s.err)
-	case !known:
+	case w.err != nil:
+		return Message{}, fmt.Errorf("protocol: decode: %w", w.err)
+	case plan == nil:
 		return Message{}, &UnknownKindError{Kind: kind, Version: m.Version, From: m.From}
+	case m.Body != nil:
+		return m, nil
 	case body == 0:
 		return Message{}, fmt.Errorf("protocol: decode %s from %s: no body", kind, m.From)
 	}
-	s.at = body
-	value := reflect.New(typ).Elem()
-	if err := s.dec.DecodeValue(value); err != nil {
-		return Message{}, fmt.Errorf("protocol: decode %s from %s: %w", kind, m.From, err)
+	w.at = body
+	w.readBody(&m, kind, plan)
+	if w.err != nil {
+		return Message{}, fmt.Errorf("protocol: decode: %w", w.err)
 	}
-	m.Body = value.Interface().(Body)
 	return m, nil
 }
 
-// readEnvelope reads all of m except its body, and returns the position of the body, or 0. If
-// s.err is nil all values, the body's too, are well formed.
-func (s *messageCodec) readEnvelope() (m Message, kind string, body int) {
-	if f, _ := s.peekHead(); f != formTable {
-		s.recordError(0, errors.New("not a message: want a map"))
+// readBody reads the body of m.
+func (w *wire) readBody(m *Message, kind string, plan *bodyPlan) {
+	if m.Body = plan.readBody(w); w.err != nil {
+		w.err = fmt.Errorf("%s from %s: %w", kind, m.From, w.err)
 	}
-	_, n := s.readHead()
-	first, seen := s.at, 0
+}
+
+// readEnvelope reads m, and its body if version and kind come before it, as this program writes them; otherwise it
+// returns the body's position, or 0. If w.err is nil all values, the body's too, are well formed.
+func (w *wire) readEnvelope() (m Message, kind string, body int) {
+	if f, _ := w.peekHead(); f != formTable {
+		w.recordError(0, errors.New("not a message: want a map"))
+	}
+	_, n := w.readHead()
+	first, seen := w.at, 0
 	var signature [2]int // where it lies
-	for i := 0; i < n && s.err == nil; i++ {
-		at, bit := s.at, 0
-		key := s.readBytes(s.expectForm(formText, "a key"))
+	for i := 0; i < n && w.err == nil; i++ {
+		at, bit := w.at, 0
+		key := w.readBytes(w.expectForm(formText, "a key"))
 		switch string(key) {
 		case "v":
-			m.Version, bit = Version(s.readInt()), 1
+			m.Version, bit = Version(w.readInt()), 1
 		case "at":
-			m.At, bit = Time(s.readInt()), 2
+			m.At, bit = Time(w.readInt()), 2
 		case "f":
-			m.From, bit = Party(s.readText()), 4
+			m.From, bit = Party(w.readText()), 4
 		case "s":
-			m.Seq, bit = uint64(s.readInt()), 8
+			m.Seq, bit = uint64(w.readInt()), 8
 		case "t":
-			m.To, bit = Party(s.readText()), 16
+			m.To, bit = Party(w.readText()), 16
 		case "k":
-			kind, bit = s.readText(), 32
+			kind, bit = w.readText(), 32
 		case "b":
-			body, bit = s.at, 64
-			if f, _ := s.peekHead(); f != formTable {
-				s.recordError(s.at, errors.New("body is not a map"))
+			body, bit = w.at, 64
+			if f, _ := w.peekHead(); f != formTable {
+				w.recordError(w.at, errors.New("body is not a map"))
 			}
-			s.skipValue(1)
+			if plan := bodyPlansByKind[kind]; plan != nil && m.Version == Current && m.Body == nil {
+				w.readBody(&m, kind, plan)
+			} else {
+				w.skipValue(1)
+			}
 		case "sg":
-			m.Signature, bit = s.readSignature(), 128
-			signature = [2]int{at, s.at}
+			m.Signature, bit = w.readSignature(), 128
+			signature = [2]int{at, w.at}
 		default:
-			s.skipValue(1)
+			w.skipValue(1)
 		}
 		if seen&bit != 0 {
-			s.recordError(at, fmt.Errorf("%q comes twice", key))
+			w.recordError(at, fmt.Errorf("%q comes twice", key))
 		}
 		seen |= bit
 	}
 	if len(kind) > maxName {
-		s.recordError(0, fmt.Errorf("kind of over %d bytes", maxName))
+		w.recordError(0, fmt.Errorf("kind of over %d bytes", maxName))
 	}
-	if m.Signature != nil && s.err == nil {
-		m.Signature.Digest = digestWithout(s.data[:s.at], first, signature[0], signature[1])
+	if m.Signature != nil && w.err == nil {
+		m.Signature.Digest = digestWithout(w.data[:w.at], first, signature[0], signature[1])
 	}
 	return m, kind, body
 }

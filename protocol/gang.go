@@ -1,6 +1,6 @@
 package protocol
 
-//lint:file-ignore U1000 msgpack reads the field _msgpack by reflection: a struct with it is written as an array.
+//lint:file-ignore U1000 the field _msgpack is read by reflection: a struct with it is written as an array.
 
 import "fmt"
 

@@ -2,19 +2,13 @@ package protocol
 
 import (
 	"encoding/binary"
-	"errors"
 	"reflect"
 	"unsafe"
-
-	"github.com/vmihailenco/msgpack/v5"
 )
 
-// Rows and jobs are encoded by walks of our own. Rows need that: msgpack refuses a row of
-// another length than its struct, and our rows may grow. For jobs it is faster:
-// reflection takes several times as long, and jobs are most of a CallForBids.
-//
-// One walk serves both directions. Invariant, held by a test: a walk writes the same
-// bytes as msgpack would by the struct tags.
+// Rows are structs that are encoded as arrays, and may grow at their end. Each has a walk, which serves both
+// directions: thousands of rows in a message cost no reflection. Invariant, held by a test: a walk writes the
+// same bytes as msgpack would by the struct tags.
 
 // A rowCursor is the position in a row that is written or read.
 type rowCursor struct {
@@ -181,50 +175,8 @@ func allocateList[T any](w *wire, n int) []T {
 	return make([]T, n)
 }
 
-// registerRow registers the walk of T, and of lists of it, with msgpack.
-func registerRow[T any, P rowWalker[T]]() {
-	registerWalk(func(w *wire, p *T) { P(p).walkWire(w) })
-	registerWalk(walkRowList[T, P])
-}
-
-// registerWalk registers a walk with msgpack. It works only within Encode and Decode, whose buffer
-// is a wire.
-func registerWalk[T any](walk func(*wire, *T)) {
-	var zero T
-	msgpack.Register(zero,
-		func(e *msgpack.Encoder, v reflect.Value) error {
-			w, ok := e.Writer().(*wire)
-			if !ok || !v.CanAddr() {
-				return errors.New("protocol: rows can be encoded only within a message: use Encode")
-			}
-			walk(w, v.Addr().Interface().(*T))
-			return w.err
-		},
-		func(d *msgpack.Decoder, v reflect.Value) error {
-			w, ok := d.Buffered().(*wire)
-			if !ok {
-				return errors.New("protocol: rows can be decoded only within a message: use Decode")
-			}
-			walk(w, v.Addr().Interface().(*T))
-			return w.err
-		})
-}
-
-// registerBoundedList registers a decoder for lists of T that obeys the memory bound of rows. msgpack
-// alone would allocate as many elements as a hostile length claims, at a byte each.
-func registerBoundedList[T any]() {
-	msgpack.Register([]T(nil), nil, func(d *msgpack.Decoder, v reflect.Value) error {
-		w, ok := d.Buffered().(*wire)
-		if !ok {
-			return errors.New("protocol: lists can be decoded only within a message: use Decode")
-		}
-		all := reflect.ValueOf(allocateList[T](w, w.readListHead()))
-		for i := range all.Len() {
-			if err := d.DecodeValue(all.Index(i)); err != nil {
-				return err
-			}
-		}
-		v.Set(all)
-		return w.err
-	})
+// registerRow gives a planner the walk of T, and of lists of it.
+func registerRow[T any, P rowWalker[T]](p *planner) {
+	p.walks[reflect.TypeFor[T]()] = func(w *wire, v reflect.Value) { v.Addr().Interface().(P).walkWire(w) }
+	p.walks[reflect.TypeFor[[]T]()] = func(w *wire, v reflect.Value) { walkRowList[T, P](w, v.Addr().Interface().(*[]T)) }
 }

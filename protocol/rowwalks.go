@@ -214,46 +214,6 @@ func (r *JudgePick) walkWire(w *wire) {
 	c.skipNewerColumns()
 }
 
-func (j *Job) walkWire(w *wire) { w.walkTable(j.walkJobFields) }
-
-func (j *Job) walkJobFields(f *fieldCursor) {
-	walkTextField(f, "id", &j.ID, always)
-	walkTextField(f, "tn", &j.Tenant, unlessZero)
-	walkTextField(f, "hm", &j.Home, unlessZero)
-	walkIntField(f, "g", &j.GPUs, unlessZero)
-	walkIntField(f, "s", &j.Share, unlessZero)
-	walkIntField(f, "gm", &j.GPUMemory, unlessZero)
-	walkIntField(f, "c", &j.CPU, unlessZero)
-	walkIntField(f, "m", &j.Memory, unlessZero)
-	walkTextListField(f, "md", &j.Models)
-	walkRowListField(f, "pd", &j.Pods)
-	walkIntField(f, "mp", &j.MinPods, unlessZero)
-	walkIntField(f, "xp", &j.MostPods, unlessZero)
-	walkRowListField(f, "el", &j.Speed)
-	walkTextField(f, "tr", &j.RequiredTopology, unlessZero)
-	walkTextField(f, "tp", &j.PreferredTopology, unlessZero)
-	walkIntField(f, "tf", &j.RequiredFor, unlessZero)
-	walkRowListField(f, "gr", &j.Groups)
-	walkRowListField(f, "pt", &j.Parts)
-	walkIntField(f, "ms", &j.MaxSites, unlessZero)
-	walkTextField(f, "po", &j.PartOf, unlessZero)
-	walkIntField(f, "fr", &j.FirstRank, unlessZero)
-	walkIntField(f, "wp", &j.WholePods, unlessZero)
-	walkTextField(f, "ld", &j.Leader, unlessZero)
-	walkIntField(f, "sw", &j.StartWith, unlessZero)
-	walkIntField(f, "a", &j.Arrival, always)
-	walkIntField(f, "r", &j.Run, always)
-	walkIntField(f, "d", &j.Deadline, always)
-	walkTextField(f, "ur", &j.Urgency, unlessZero)
-	walkIntField(f, "p", &j.Priority, unlessZero)
-	walkTextListField(f, "rg", &j.Regions)
-	walkTextField(f, "cl", &j.PriorityClass, unlessZero)
-	walkIntField(f, "in", &j.Input, unlessZero)
-	walkTextField(f, "im", &j.Image, unlessZero)
-	walkIntField(f, "pz", &j.Pause, unlessZero)
-	walkIntField(f, "sz", &j.State, unlessZero)
-}
-
 func (r *Component) walkWire(w *wire) {
 	c := w.beginRow(7)
 	walkName(&c, &r.Role)

@@ -25,7 +25,7 @@ func (m Message) Digest() (sum [sha256.Size]byte, err error) {
 	if m.Signature != nil {
 		return m.Signature.Digest, nil
 	}
-	s := encoderPool.Get().(*messageCodec)
+	s := encoderPool.Get().(*wire)
 	defer encoderPool.Put(s)
 	if err := s.encodeMessage(m); err != nil {
 		return sum, err

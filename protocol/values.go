@@ -121,26 +121,52 @@ func (w *wire) readListHead() int { return w.expectForm(formList, "a list") }
 
 // readText reads a string. The same names occur many times, so short ones are shared.
 func (w *wire) readText() string {
+	at := w.at
 	b := w.readBytes(w.expectForm(formText, "text"))
-	if len(b) == 0 {
+	switch {
+	case len(b) > MaxText:
+		w.recordError(at, fmt.Errorf("text of %d bytes; the limit is %d", len(b), MaxText))
 		return ""
-	}
-	if len(b) > maxShared {
+	case len(b) == 0:
+		return ""
+	case len(b) > maxShared || w.names == nil:
 		return string(b)
 	}
-	if s, ok := w.names[string(b)]; ok {
-		return s
-	}
-	if w.names == nil || len(w.names) >= maxNames {
-		w.names = make(map[string]string)
-	}
-	s := string(b)
-	w.names[s] = s
-	return s
+	return w.names.shareName(b)
 }
 
-// Bounds of the cache of names.
-const (
-	maxShared = 32
-	maxNames  = 1024
-)
+// maxShared is the length up to which a string is shared.
+const maxShared = 32
+
+// A nameCache holds short strings that were read lately: of those with one hash the last two.
+type nameCache [1 << nameBits][2]string
+
+const nameBits = 9
+
+// shareName returns b as a string, without memory of its own if it was read lately.
+func (c *nameCache) shareName(b []byte) string {
+	last := &c[nameHash(b)>>(64-nameBits)]
+	switch string(b) {
+	case last[0]:
+		return last[0]
+	case last[1]:
+		return last[1]
+	}
+	last[0], last[1] = string(b), last[0]
+	return last[0]
+}
+
+// nameHash hashes a short name. Many names with one hash cost memory that others would share, and nothing else.
+func nameHash(b []byte) uint64 {
+	const prime = 0x9e3779b97f4a7c15
+	h := uint64(len(b))
+	for ; len(b) >= 8; b = b[8:] {
+		h = (h ^ binary.LittleEndian.Uint64(b)) * prime
+		h ^= h >> 32
+	}
+	for _, c := range b {
+		h = (h ^ uint64(c)) * prime
+		h ^= h >> 32
+	}
+	return h * prime
+}

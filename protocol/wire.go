@@ -4,20 +4,17 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 )
 
-// A wire is a MessagePack buffer that is written or read. It is the writer below an
-// msgpack encoder and the reader below an msgpack decoder, which handle the bodies; rows
-// and jobs, of which a message can hold thousands, are handled here. The first error
+// A wire is a MessagePack buffer that is written or read. The first error
 // sticks, so a walk checks err once, at its end.
 type wire struct {
 	data           []byte
 	at             int // next byte to read
 	writing        bool
 	err            error
-	reservedMemory int               // memory in bytes of the rows read so far
-	names          map[string]string // short strings read so far, to share them
+	reservedMemory int        // memory in bytes of the rows read so far
+	names          *nameCache // nil: strings are not shared
 }
 
 // A form is the kind of an encoded value.
@@ -218,38 +215,6 @@ func (w *wire) reserveMemory(n int, size uintptr) bool {
 	}
 	return w.err == nil
 }
-
-// Read implements io.Reader for an msgpack decoder.
-func (w *wire) Read(p []byte) (int, error) {
-	if w.at >= len(w.data) {
-		return 0, io.EOF
-	}
-	n := copy(p, w.data[w.at:])
-	w.at += n
-	return n, nil
-}
-
-// ReadByte implements io.ByteReader.
-func (w *wire) ReadByte() (byte, error) {
-	if w.at >= len(w.data) {
-		return 0, io.EOF
-	}
-	w.at++
-	return w.data[w.at-1], nil
-}
-
-// UnreadByte implements io.ByteScanner.
-func (w *wire) UnreadByte() error { w.at--; return nil }
-
-// Write implements io.Writer for an msgpack encoder, which writes a text in one call.
-func (w *wire) Write(p []byte) (int, error) {
-	w.checkTextLength(len(p))
-	w.data = append(w.data, p...)
-	return len(p), nil
-}
-
-// WriteByte implements io.ByteWriter.
-func (w *wire) WriteByte(c byte) error { w.data = append(w.data, c); return nil }
 
 // checkTextLength fails on a text that readers would refuse, so that the sender finds out.
 func (w *wire) checkTextLength(n int) {
