@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -152,6 +153,16 @@ func (a *Authenticator) Admit(ctx context.Context, token string, cut func()) (_ 
 		a.mu.Unlock()
 		end(nil)
 	}, nil
+}
+
+// AdmitRequest is Admit for a request: when the credential ends, a handler that waits for the client's reads or
+// writes is ended, too.
+func (a *Authenticator) AdmitRequest(w http.ResponseWriter, r *http.Request, token string) (_ context.Context, done func(), err error) {
+	flow := http.NewResponseController(w)
+	return a.Admit(r.Context(), token, func() {
+		_ = flow.SetReadDeadline(time.Now())
+		_ = flow.SetWriteDeadline(time.Now())
+	})
 }
 
 // Run reads the credentials file when it changes, and cuts open requests whose credential has

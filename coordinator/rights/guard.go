@@ -63,12 +63,7 @@ func (g *Guard) Protect(pattern string, next http.Handler) http.Handler {
 			g.refuse(w, r, e, http.StatusUnauthorized, "", err)
 			return
 		}
-		flow := http.NewResponseController(w)
-		ctx, done, err := g.auth.Admit(r.Context(), token, func() {
-			// A handler that waits for the client's reads or writes is ended, too.
-			_ = flow.SetReadDeadline(time.Now())
-			_ = flow.SetWriteDeadline(time.Now())
-		})
+		ctx, done, err := g.auth.AdmitRequest(w, r, token)
 		if err != nil {
 			g.refuse(w, r, e, http.StatusUnauthorized, "", err)
 			return

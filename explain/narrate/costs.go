@@ -39,18 +39,6 @@ func LargestDifference(cheap, dear protocol.CostBreakdown) (cause CostCause, by 
 	return cause, by
 }
 
-// ShownOption returns the option by which a site is shown in a table or a chart: the awarded one,
-// else its cheapest, which is its first; false if it has none that counts.
-func ShownOption(h history.JobRound, a history.Answer) (p history.PricedOption, won, ok bool) {
-	if d := h.Decision; d.Kind == "award" && d.Site == a.Site {
-		return d.Option, true, true
-	}
-	if len(a.Options) == 0 || a.Late {
-		return p, false, false
-	}
-	return a.Options[0], false, true
-}
-
 // CheapestOtherSite returns the cheapest option that arrived in time from another site than here.
 func CheapestOtherSite(h history.JobRound, here string) (best history.PricedOption, site string, ok bool) {
 	for _, a := range h.Answers {

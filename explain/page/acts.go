@@ -42,11 +42,11 @@ type actView struct {
 
 // mayCancel and mayQuote report whether a visitor may, and is signed in so that a form can be its own.
 func (s *pageServer) mayCancel(r *http.Request) bool {
-	return s.opts.Acts.Cancel != nil && s.sessions.formOf(r) != "" && rights.MayUse(cancelPattern, rights.Of(r.Context()))
+	return s.opts.Acts.Cancel != nil && s.sessions.FormOf(r) != "" && rights.MayUse(cancelPattern, rights.Of(r.Context()))
 }
 
 func (s *pageServer) mayQuote(r *http.Request) bool {
-	return s.opts.Acts.Quote != nil && s.sessions.formOf(r) != "" && rights.MayUse(quotePattern, rights.Of(r.Context()))
+	return s.opts.Acts.Quote != nil && s.sessions.FormOf(r) != "" && rights.MayUse(quotePattern, rights.Of(r.Context()))
 }
 
 // mayReadLogs reports whether a visitor may read what jobs write.
@@ -56,7 +56,7 @@ func (s *pageServer) mayReadLogs(r *http.Request) bool {
 
 // actViewOf returns what the page of acts shows to a visitor.
 func (s *pageServer) actViewOf(r *http.Request) actView {
-	return actView{Tag: s.tag, Form: s.sessions.formOf(r), MayCancel: s.mayCancel(r), MayQuote: s.mayQuote(r)}
+	return actView{Tag: s.tag, Form: s.sessions.FormOf(r), MayCancel: s.mayCancel(r), MayQuote: s.mayQuote(r)}
 }
 
 // serveActForm serves the forms: to cancel the job that is asked for, and to quote one.
@@ -96,7 +96,7 @@ func (s *pageServer) refuseAct(w http.ResponseWriter, r *http.Request, why error
 // this, and it cannot know the session's text.
 func (s *pageServer) readAct(w http.ResponseWriter, r *http.Request, may bool) bool {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
-	form := s.sessions.formOf(r)
+	form := s.sessions.FormOf(r)
 	if form == "" || subtle.ConstantTimeCompare([]byte(r.PostFormValue("form")), []byte(form)) != 1 {
 		s.refuseAct(w, r, errForgedForm)
 		return false

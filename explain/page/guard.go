@@ -2,7 +2,6 @@ package page
 
 import (
 	"context"
-	"crypto/rand"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/rights"
+	"github.com/gridbid/gridbid/explain/timeline/tail"
 	"github.com/gridbid/gridbid/internal/loopback"
 )
 
@@ -53,7 +53,7 @@ func (s *pageServer) guardAccess(next http.Handler) http.Handler {
 // returns ends when the credential does; done must be called when the request was served.
 func (s *pageServer) admit(w http.ResponseWriter, r *http.Request) (_ context.Context, done func(), ok bool) {
 	none := func() {}
-	token := s.sessions.tokenOf(r)
+	token := s.sessions.TokenOf(r)
 	if headers := r.Header.Values("Authorization"); len(headers) > 0 {
 		var err error
 		if token, err = rights.BearerToken(headers); err != nil {
@@ -63,11 +63,7 @@ func (s *pageServer) admit(w http.ResponseWriter, r *http.Request) (_ context.Co
 	if token == "" {
 		return r.Context(), none, false
 	}
-	flow := http.NewResponseController(w)
-	ctx, done, err := s.opts.Readers.Admit(r.Context(), token, func() {
-		_ = flow.SetReadDeadline(time.Now())
-		_ = flow.SetWriteDeadline(time.Now())
-	})
+	ctx, done, err := s.opts.Readers.AdmitRequest(w, r, token)
 	if err != nil {
 		return r.Context(), none, false
 	}
@@ -94,60 +90,6 @@ func redirectKeepingQuery(w http.ResponseWriter, r *http.Request, to string) {
 	http.Redirect(w, r, (&url.URL{Path: to, RawQuery: r.URL.RawQuery}).String(), http.StatusSeeOther)
 }
 
-// maxSessions bounds the browsers that are signed in; a further one signs out the first.
-const maxSessions = 1024
-
-// sessions are the browsers that are signed in. A cookie has a random text and no credential, as
-// browsers send it to every port of a host.
-type sessions struct {
-	cookie string // its name: another for each server, so that two on one host do not meet
-
-	mu     sync.Mutex
-	tokens map[string]string // by the cookie's value
-	forms  map[string]string // by the cookie's value: a text that only the page's own forms have
-	order  []string          // of signing in
-}
-
-func newSessions() *sessions {
-	return &sessions{cookie: "gridbid-" + strings.ToLower(rand.Text()[:8]), tokens: make(map[string]string), forms: make(map[string]string)}
-}
-
-// begin keeps the credential of a browser that signs in, and returns its cookie.
-func (s *sessions) begin(token string, secure bool) *http.Cookie {
-	value := rand.Text()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.order) == maxSessions {
-		delete(s.tokens, s.order[0])
-		delete(s.forms, s.order[0])
-		s.order = s.order[1:]
-	}
-	s.tokens[value], s.forms[value], s.order = token, rand.Text(), append(s.order, value)
-	return &http.Cookie{Name: s.cookie, Value: value, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode}
-}
-
-// tokenOf returns the credential of the session that a request belongs to; "" for none.
-func (s *sessions) tokenOf(r *http.Request) string {
-	c, err := r.Cookie(s.cookie)
-	if err != nil {
-		return ""
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tokens[c.Value]
-}
-
-// formOf returns the text that a form of the session of a request must have; "" without a session.
-func (s *sessions) formOf(r *http.Request) string {
-	c, err := r.Cookie(s.cookie)
-	if err != nil {
-		return ""
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.forms[c.Value]
-}
-
 // serveLogin serves the login form, and begins a session if the credential may read. in: the
 // browser is signed in.
 func (s *pageServer) serveLogin(w http.ResponseWriter, r *http.Request, in bool) {
@@ -164,7 +106,7 @@ func (s *pageServer) serveLogin(w http.ResponseWriter, r *http.Request, in bool)
 		token := strings.TrimSpace(r.PostFormValue("token"))
 		p, err := s.opts.Readers.Authenticate(r.Context(), token)
 		if err == nil && s.mayRead(p) {
-			http.SetCookie(w, s.sessions.begin(token, r.TLS != nil))
+			http.SetCookie(w, s.sessions.Begin(token, r.TLS != nil))
 			redirectKeepingQuery(w, r, "./")
 			return
 		}
@@ -175,4 +117,50 @@ func (s *pageServer) serveLogin(w http.ResponseWriter, r *http.Request, in bool)
 		return
 	}
 	s.renderTemplate(w, "login", map[string]any{"Tag": s.tag, "Wrong": wrong})
+}
+
+// An OwnRun returns what the principal of a context may read of a run: the same one each time, as
+// long as that is the same.
+type OwnRun func(ctx context.Context) (*tail.Run, error)
+
+// ownPages are the pages of tenants, each of its own run.
+type ownPages struct {
+	mu  sync.Mutex
+	all map[*tail.Run]http.Handler
+}
+
+// maxOwnPages bounds them; they are made anew when there are more.
+const maxOwnPages = 256
+
+// mayRead reports whether a principal may read this page.
+func (s *pageServer) mayRead(p rights.Principal) bool {
+	return rights.Page.Allows(p) && (p.SeesAllJobs() || s.opts.OwnRun != nil)
+}
+
+// handlerFor returns what serves the principal of a context: all, the page of the whole run, or to a
+// tenant that of its own part.
+func (s *pageServer) handlerFor(ctx context.Context, all http.Handler) http.Handler {
+	if s.opts.Readers == nil || rights.Of(ctx).SeesAllJobs() {
+		return all
+	}
+	run, err := s.opts.OwnRun(ctx)
+	if err != nil {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "page: "+err.Error(), http.StatusServiceUnavailable)
+		})
+	}
+	s.own.mu.Lock()
+	defer s.own.mu.Unlock()
+	if h := s.own.all[run]; h != nil {
+		return h
+	}
+	if s.own.all == nil || len(s.own.all) >= maxOwnPages {
+		s.own.all = make(map[*tail.Run]http.Handler)
+	}
+	opts := s.opts
+	opts.MCP, opts.Rivals = nil, Rivals{} // they read the whole run
+	own := &pageServer{run: run, opts: opts, sessions: s.sessions, css: s.css, tag: s.tag}
+	h := http.NewCrossOriginProtection().Handler(own.routes())
+	s.own.all[run] = h
+	return h
 }

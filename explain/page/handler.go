@@ -58,7 +58,7 @@ type pageServer struct {
 	run  *tail.Run
 	opts Options
 
-	sessions *sessions
+	sessions *rights.Sessions
 
 	css []byte
 	tag string // hash of everything embedded, so that caches do not mix builds
@@ -80,7 +80,7 @@ func NewPageHandler(run *tail.Run, opts Options) http.Handler {
 	for i, h := range opts.Hosts { // normalized like requests: lower case, without a port
 		opts.Hosts[i], _ = loopback.ParseHost(h)
 	}
-	s := &pageServer{run: run, opts: opts, sessions: newSessions()}
+	s := &pageServer{run: run, opts: opts, sessions: rights.NewSessions()}
 	sheet, err := staticFiles.ReadFile("static/page.css")
 	if err != nil {
 		panic("page: read an embedded file: " + err.Error())

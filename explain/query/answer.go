@@ -142,6 +142,15 @@ type Chart struct {
 	Title  string   `json:"title"`
 	Unit   string   `json:"unit"` // of all values, as of a Figure
 	Series []Series `json:"series"`
+
+	Rows []ChartRow `json:"rows,omitempty"` // of bars, in their order; without, the labels of the points
+}
+
+// A ChartRow is a bar with a note, or a note on why there is none.
+type ChartRow struct {
+	Label  string `json:"label"`
+	Note   string `json:"note"`
+	Chosen bool   `json:"chosen,omitempty"`
 }
 
 // A Series is one line, or one part of each bar.
@@ -170,21 +179,30 @@ func (c *Chart) addPoint(series string, p Point) {
 
 // orNil returns the chart, or nil if it is empty.
 func (c *Chart) orNil() *Chart {
-	if len(c.Series) == 0 {
+	if len(c.Series)+len(c.Rows) == 0 {
 		return nil
 	}
 	return c
 }
 
-// bidsChart draws what each site's offer costs, term by term.
+// bidsChart draws what each site's offer costs, cause by cause.
 func (m jobCase) bidsChart() *Chart {
-	c := &Chart{Kind: "bids", Title: "cost of each site's offer, by term", Unit: "microdollars"}
+	c := &Chart{Kind: "bids", Title: "What each site offered for " + string(m.job.Job.ID) + ", by cause", Unit: "microdollars"}
+	for _, s := range m.answersByCost() {
+		row := ChartRow{Label: s.Site, Chosen: s.Site == m.site}
+		if p, ok := m.cheapestOption(s.Site); ok {
+			row.Note = "from " + format.FormatInstant(p.Start)
+		} else {
+			row.Note = m.noOffer(s.Site).renderText()
+		}
+		c.Rows = append(c.Rows, row)
+	}
 	for _, term := range narrate.CostCauses() {
 		points, any := []Point(nil), false
-		for _, s := range m.round.Answers {
-			if p, ok := m.cheapestOption(s.Site); ok {
+		for _, s := range c.Rows {
+			if p, ok := m.cheapestOption(s.Label); ok {
 				v := int64(term.Of(p.Terms))
-				points, any = append(points, Point{Label: s.Site, Value: v}), any || v != 0
+				points, any = append(points, Point{Label: s.Label, Value: v}), any || v != 0
 			}
 		}
 		if any {

@@ -168,7 +168,7 @@ func (r *Result) describeAward(l *Dataset, m jobCase) {
 	default:
 		r.addSentence("No other site made an offer that counts.")
 	}
-	if _, _, _, _, ok := l.savingOf(m.job); ok && !startedAtEarliest(m.job) {
+	if _, _, _, _, ok := l.savingOf(m.job); ok && !startedAtEarliest(m.job) && m.decision == l.currentDecision(m.job) {
 		r.describeEarliest(m)
 		r.describeSavings(l, m.job)
 	}
@@ -301,15 +301,7 @@ func (r *Result) listOffersBy(m jobCase, all bool, columns ...offerColumn) {
 		r.Head = append(r.Head, c.head)
 	}
 	r.Head = append(r.Head, "why")
-	cost := func(site string) protocol.Microdollars {
-		if p, ok := m.cheapestOption(site); ok {
-			return p.Terms.Total()
-		}
-		return math.MaxInt64
-	}
-	answers := slices.Clone(m.round.Answers)
-	slices.SortStableFunc(answers, func(x, y history.Answer) int { return cmp.Compare(cost(x.Site), cost(y.Site)) })
-	for _, s := range answers {
+	for _, s := range m.answersByCost() {
 		p, ok := m.cheapestOption(s.Site)
 		if !ok && !all {
 			continue
@@ -330,6 +322,19 @@ func (r *Result) listOffersBy(m jobCase, all bool, columns ...offerColumn) {
 		}
 		r.addRow(append(cells, why)...)
 	}
+}
+
+// answersByCost returns what sites answered, the cheapest offer first and those without one last.
+func (m jobCase) answersByCost() []history.Answer {
+	cost := func(site string) protocol.Microdollars {
+		if p, ok := m.cheapestOption(site); ok {
+			return p.Terms.Total()
+		}
+		return math.MaxInt64
+	}
+	answers := slices.Clone(m.round.Answers)
+	slices.SortStableFunc(answers, func(x, y history.Answer) int { return cmp.Compare(cost(x.Site), cost(y.Site)) })
+	return answers
 }
 
 // totalColumns are what an offer costs, and how much more that is than the award.

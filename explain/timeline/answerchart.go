@@ -12,17 +12,11 @@ import (
 	"github.com/gridbid/gridbid/explain/query"
 )
 
-// ChartOfAnswer returns the chart of an answer; false if it has none. For the bids of a
-// decision that the answer cites it draws the chart of that decision, which has more. Otherwise
-// points with a time make lines, alternatives one bar each, and other labels stacked bars.
+// ChartOfAnswer returns the chart of an answer; false if it has none.
+// Points with a time make lines, alternatives one bar each, and other labels stacked bars.
 func (d *Timeline) ChartOfAnswer(a query.Answer) (chart.Chart, bool) {
-	if a.Chart == nil || len(a.Chart.Series) == 0 {
+	if a.Chart == nil {
 		return nil, false
-	}
-	if a.Chart.Kind == "bids" && len(a.Cites) > 0 {
-		if c, err := d.offersChart(Drawing{Decision: a.Cites[0]}); err == nil {
-			return c, true // it also shows why sites without an offer have none
-		}
 	}
 	if slices.ContainsFunc(a.Chart.Series, func(s query.Series) bool { return s.Points[0].At != 0 }) {
 		return overTime(*a.Chart), true
@@ -77,6 +71,10 @@ func barsOfAnswer(c query.Chart) chart.BarChart {
 		return b
 	}
 	place := make(map[string]int) // row of each label
+	for i, x := range c.Rows {
+		place[x.Label] = i
+		b.Rows = append(b.Rows, chart.BarRow{Name: format.CleanText(x.Label), Note: format.CleanText(x.Note), Highlighted: x.Chosen})
+	}
 	for i, s := range c.Series {
 		b.Parts = append(b.Parts, format.CleanText(s.Name))
 		for _, p := range s.Points {
@@ -84,7 +82,10 @@ func barsOfAnswer(c query.Chart) chart.BarChart {
 			if !ok {
 				k = len(b.Rows)
 				place[p.Label] = k
-				b.Rows = append(b.Rows, chart.BarRow{Name: format.CleanText(p.Label), Values: make([]float64, len(c.Series))})
+				b.Rows = append(b.Rows, chart.BarRow{Name: format.CleanText(p.Label)})
+			}
+			if b.Rows[k].Values == nil {
+				b.Rows[k].Values = make([]float64, len(c.Series))
 			}
 			b.Rows[k].Values[i] += float64(p.Value) / by
 		}

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/format"
-	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -72,9 +72,8 @@ func (d *Timeline) DrawChart(w Drawing) (chart.Chart, error) {
 	return nil, fmt.Errorf("timeline: no chart is named %q; there are %s", format.CleanText(w.Chart), format.JoinWithAnd(known))
 }
 
-// offersChart returns what each site offered in a decision's round: what was awarded, and the
-// cheapest option of every other site. Without a decision it is the newest one on the job. A refusal
-// without a round has no chart.
+// offersChart returns what each site offered in a decision's round. Without a decision it is the newest
+// one on the job. A refusal without a round has no chart.
 func (d *Timeline) offersChart(w Drawing) (chart.Chart, error) {
 	if w.Decision == "" {
 		e, ok := d.LastDecision(w.Job)
@@ -83,56 +82,14 @@ func (d *Timeline) offersChart(w Drawing) (chart.Chart, error) {
 		}
 		w.Decision = e.ID
 	}
-	c, ok := d.DecisionCard(w.Decision)
-	switch {
-	case !ok:
+	n := d.decisionNumber(w.Decision)
+	if _, ok := d.byID[n]; !ok {
 		return nil, fmt.Errorf("timeline: no decision %s is in this run", format.CleanText(w.Decision))
-	case c.JobRound == nil && c.Round != 0:
-		return nil, fmt.Errorf("timeline: the round of %s is not in this run", c.ID)
-	case c.JobRound == nil:
-		return nil, fmt.Errorf("timeline: %s was decided without a round, so nothing was offered", c.ID)
 	}
-	b := chart.BarChart{Title: "What each site offered for " + format.CleanText(string(c.Job)), Decimals: 4,
-		Unit: fmt.Sprintf("dollars by cause; carbon at $%s per tonne", chart.FormatNumber(float64(c.JobRound.Weights.Carbon)/1000, 0))}
-	type offer struct {
-		chart.BarRow
-		terms protocol.CostBreakdown
-		cost  protocol.Microdollars // math.MaxInt64: there is no offer, and the Note says why
+	if c, ok := d.ChartOfAnswer(d.AnswerQuery(ask.Query{Ask: "offers", Decision: n})); ok {
+		return c, nil
 	}
-	var offers []offer
-	for _, a := range c.JobRound.Answers {
-		option, won, ok := narrate.ShownOption(*c.JobRound, a)
-		x := offer{chart.BarRow{Name: format.CleanText(a.Site), Highlighted: won}, option.Terms, math.MaxInt64}
-		switch {
-		case ok:
-			x.Note, x.cost = "from "+option.Start.StdTime().Format("2 Jan 15:04"), option.Terms.Total()
-		case a.Message == history.MessageRef{}:
-			x.Note = "did not answer in time"
-		case a.Late:
-			x.Note = "answered too late"
-		default:
-			x.Note = narrate.ReasonWithNote(a.Why)
-		}
-		offers = append(offers, x)
-	}
-	// Sites with an option first, by cost.
-	slices.SortStableFunc(offers, func(x, y offer) int { return cmp.Compare(x.cost, y.cost) })
-	// Causes that cost nothing at any site are left out of the legend.
-	for _, t := range narrate.CostCauses() {
-		if !slices.ContainsFunc(offers, func(x offer) bool { return t.Of(x.terms) != 0 }) {
-			continue
-		}
-		b.Parts = append(b.Parts, t.Label)
-		for i, x := range offers {
-			if x.cost != math.MaxInt64 {
-				offers[i].Values = append(x.Values, t.Of(x.terms).InDollars())
-			}
-		}
-	}
-	for _, x := range offers {
-		b.Rows = append(b.Rows, x.BarRow)
-	}
-	return b, nil
+	return nil, fmt.Errorf("timeline: of %s no offers are in this run: it was decided without a round, or its round is not in the record", format.CleanText(w.Decision))
 }
 
 // chartWindow returns whole hours that hold the record, or its last ten days: at least one hour.
