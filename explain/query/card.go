@@ -290,7 +290,43 @@ func (r *Result) describeLapses(m jobCase) (givenBack bool) {
 // An offerColumn is a quantity of the offers in a table.
 type offerColumn struct {
 	head string
-	of   func(site string, p history.PricedOption) Part
+	of   func(m jobCase, site string, p history.PricedOption) Part
+}
+
+// offerColumns are the quantities that offers are listed by, beside the causes of their cost.
+var offerColumns = []offerColumn{
+	{"total $", func(m jobCase, s string, p history.PricedOption) Part { return siteValue(m, s, "total-cost", p.Terms.Total()) }},
+	{"more $", func(m jobCase, s string, p history.PricedOption) Part {
+		if base, known := m.cheapestOption(m.site); known && s != m.site {
+			return siteValue(m, s, "more", p.Terms.Total()-base.Terms.Total())
+		}
+		return plainText("")
+	}},
+	{"start", func(m jobCase, s string, p history.PricedOption) Part { return siteValue(m, s, "start", p.Start) }},
+	{"finish", func(m jobCase, s string, p history.PricedOption) Part { return siteValue(m, s, "finish", p.Finish) }},
+	{"GPU", func(_ jobCase, _ string, p history.PricedOption) Part { return namePart(cmp.Or(p.Model, "no GPU")) }},
+	{"cap", func(m jobCase, s string, p history.PricedOption) Part {
+		if p.Cap == 0 {
+			return plainText("none")
+		}
+		return formattedFigure{Figure{"site/" + s, "cap", int64(p.Cap), "milliwatts", m.citedDecisions()}, func(v int64) string { return strconv.FormatInt((v+500)/1000, 10) + " W" }}
+	}},
+	{"kWh", func(m jobCase, s string, p history.PricedOption) Part { return siteValue(m, s, "energy", p.Energy) }},
+	{"kg CO2e", func(m jobCase, s string, p history.PricedOption) Part { return siteValue(m, s, "carbon", p.Carbon) }},
+	{"options", func(m jobCase, s string, _ history.PricedOption) Part {
+		a, _ := m.answerOf(s)
+		return siteValue(m, s, "options", len(a.Options))
+	}},
+}
+
+// columnsNamed returns some of offerColumns.
+func columnsNamed(heads ...string) (all []offerColumn) {
+	for _, c := range offerColumns {
+		if slices.Contains(heads, c.head) {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // listOffersBy lists the offers of all sites by some quantities, the cheapest first, and draws them. With all it
@@ -313,7 +349,7 @@ func (r *Result) listOffersBy(m jobCase, all bool, columns ...offerColumn) {
 		for i, c := range columns {
 			switch {
 			case ok:
-				cells = append(cells, c.of(s.Site, p))
+				cells = append(cells, c.of(m, s.Site, p))
 			case i == 0:
 				cells = append(cells, plainText("–"))
 			default:
@@ -337,47 +373,27 @@ func (m jobCase) answersByCost() []history.Answer {
 	return answers
 }
 
-// totalColumns are what an offer costs, and how much more that is than the award.
-func (m jobCase) totalColumns() []offerColumn {
-	base, known := m.cheapestOption(m.site)
-	return []offerColumn{
-		{"total $", func(s string, p history.PricedOption) Part { return siteValue(m, s, "total-cost", p.Terms.Total()) }},
-		{"more $", func(s string, p history.PricedOption) Part {
-			if s == m.site || !known {
-				return plainText("")
-			}
-			return siteValue(m, s, "more", p.Terms.Total()-base.Terms.Total())
-		}},
-	}
-}
-
-// Columns of what an offer takes, and when.
-func (m jobCase) startColumn() offerColumn {
-	return offerColumn{"start", func(s string, p history.PricedOption) Part { return siteValue(m, s, "start", p.Start) }}
-}
-
-func (m jobCase) usageColumns() []offerColumn {
-	return []offerColumn{
-		{"kWh", func(s string, p history.PricedOption) Part { return siteValue(m, s, "energy", p.Energy) }},
-		{"kg CO2e", func(s string, p history.PricedOption) Part { return siteValue(m, s, "carbon", p.Carbon) }},
-	}
-}
-
 // listOffers lists what every site answered.
 func (r *Result) listOffers(m jobCase) {
-	r.listOffersBy(m, true, slices.Concat(m.totalColumns(), []offerColumn{m.startColumn()}, m.usageColumns())...)
+	r.listOffersBy(m, true, columnsNamed("total $", "more $", "start", "kWh", "kg CO2e")...)
+}
+
+// listTermsOfOffers lists when the offers run, on what, and what they take.
+func (r *Result) listTermsOfOffers(m jobCase) {
+	r.addSentence("What those offers are; times are UTC.")
+	r.listOffersBy(m, false, columnsNamed("start", "finish", "GPU", "cap", "kWh", "kg CO2e", "options")...)
 }
 
 // listCauses lists what the offers cost by cause. Causes that are zero everywhere are left out.
 func (r *Result) listCauses(m jobCase) {
-	columns := m.totalColumns()
+	columns := columnsNamed("total $", "more $")
 	add := func(head, name string, of func(history.PricedOption) protocol.Microdollars) (some bool) {
 		for _, s := range m.round.Answers {
 			p, _ := m.cheapestOption(s.Site)
 			some = some || of(p) != 0
 		}
 		if some {
-			columns = append(columns, offerColumn{head, func(s string, p history.PricedOption) Part { return siteValue(m, s, name, of(p)) }})
+			columns = append(columns, offerColumn{head, func(m jobCase, s string, p history.PricedOption) Part { return siteValue(m, s, name, of(p)) }})
 		}
 		return some
 	}
@@ -402,22 +418,4 @@ func (r *Result) listCauses(m jobCase) {
 		r.addSentence("Room is not in the total: it is what the GPU-hours are worth to other jobs, by the prices that the round was called with.")
 	}
 	r.listOffersBy(m, false, columns...)
-}
-
-// listTermsOfOffers lists when the offers run, on what, and what they take.
-func (r *Result) listTermsOfOffers(m jobCase) {
-	r.addSentence("What those offers are; times are UTC.")
-	r.listOffersBy(m, false, slices.Concat([]offerColumn{m.startColumn(),
-		{"finish", func(s string, p history.PricedOption) Part { return siteValue(m, s, "finish", p.Finish) }},
-		{"GPU", func(_ string, p history.PricedOption) Part { return namePart(cmp.Or(p.Model, "no GPU")) }},
-		{"cap", func(s string, p history.PricedOption) Part {
-			if p.Cap == 0 {
-				return plainText("none")
-			}
-			return formattedFigure{Figure{"site/" + s, "cap", int64(p.Cap), "milliwatts", m.citedDecisions()}, func(v int64) string { return strconv.FormatInt((v+500)/1000, 10) + " W" }}
-		}},
-	}, m.usageColumns(), []offerColumn{{"options", func(s string, _ history.PricedOption) Part {
-		a, _ := m.answerOf(s)
-		return siteValue(m, s, "options", len(a.Options))
-	}}})...)
 }
