@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/agents/forecast"
-	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/internal/atomicfile"
+	"github.com/gridbid/gridbid/internal/chart"
 	"github.com/gridbid/gridbid/internal/net"
 	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/lab/learn"

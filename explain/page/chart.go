@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/timeline"
+	"github.com/gridbid/gridbid/internal/chart"
 	"github.com/gridbid/gridbid/protocol"
 )
 

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
+	"github.com/gridbid/gridbid/internal/chart"
 )
 
 // Rivals are the other policies that were replayed over the same jobs, and whose ledgers can be read.

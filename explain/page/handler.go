@@ -9,7 +9,7 @@
 // by keyboard alone, and on a phone. An interrupted event stream continues where it
 // was, after a restart of the server, too.
 //
-// Templates and explain/chart render everything on the server; the script only
+// Templates and internal/chart render everything on the server; the script only
 // inserts the fragments. The data comes from explain/timeline.
 package page
 
@@ -25,8 +25,8 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/rights"
 	"github.com/gridbid/gridbid/explain/ask/translate"
-	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
+	"github.com/gridbid/gridbid/internal/chart"
 	"github.com/gridbid/gridbid/internal/loopback"
 )
 

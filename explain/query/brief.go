@@ -222,17 +222,6 @@ func (a Answer) TextWithoutNames(keep []string) (all []string) {
 	return all
 }
 
-// A dayTally is what one day, or a part of it, has.
-type dayTally struct {
-	from    protocol.Time
-	arrived int
-	ended   int
-	late    int
-	kinds   map[string]int // of decisions
-	wait    int64          // the mean, in ms
-	bill    usageSum
-}
-
 // answerDayBefore compares a day with the one before it, both up to the same hour if
 // the day is not over.
 func (l *Dataset) answerDayBefore(q ask.Query) (r Result) {
@@ -267,7 +256,7 @@ func (l *Dataset) answerDayBefore(q ask.Query) (r Result) {
 	} else if was.From < l.completeSince() {
 		r.addAssumption("the record begins at %s, so the day before is not whole", begins)
 	}
-	r.listDays(q, l.tallyDay(was), l.tallyDay(q))
+	r.listDays(l, q, was)
 	return r
 }
 
@@ -279,46 +268,40 @@ func asDate(f Figure) Part {
 // dateText returns the UTC date of an instant.
 func dateText(t protocol.Time) string { return t.StdTime().Format("2006-01-02") }
 
-// tallyDay counts what happened in a query's window.
-func (l *Dataset) tallyDay(q ask.Query) dayTally {
-	t := dayTally{from: q.From, arrived: len(l.jobsOf(q, "arrived")), ended: len(l.jobsOf(q, "ended")), late: len(l.jobsOf(q, "ended", "late"))}
-	waits := ask.Query{Metric: "wait", Statistic: "mean"}
+// figuresOfDay returns what a day has, or a part of it, in the order of its table, and what was used in it.
+func (l *Dataset) figuresOfDay(q ask.Query) (all []Figure, used usageSum) {
+	day, waits := "day/"+dateText(q.From), ask.Query{Metric: "wait", Statistic: "mean"}
 	started := tallyOf(l, waits, l.jobsOf(q, "started"))
-	t.wait = started.statistic(waits, "").Value
-	_, t.kinds = l.decisionsIn(q)
-	_, _, t.bill = l.usageIn(q)
-	return t
-}
-
-// allFigures lists what a day has, in the order of its table.
-func (t dayTally) allFigures() []Figure {
-	day, bill := "day/"+dateText(t.from), t.bill.bill
+	_, kinds := l.decisionsIn(q)
+	_, _, used = l.usageIn(q)
 	return []Figure{
-		valueOf(day, "jobs that arrived", t.arrived), valueOf(day, "jobs that ended", t.ended), valueOf(day, "late jobs", t.late),
-		valueOf(day, "awards", t.kinds["award"]), valueOf(day, "holds", t.kinds["hold"]), valueOf(day, "refusals", t.kinds["refuse"]),
-		valueOf(day, "mean wait", milliseconds(t.wait)),
-		valueOf(day, "carbon", bill.Carbon), valueOf(day, "energy", bill.Energy), valueOf(day, "cost", bill.Money), valueOf(day, "paid", t.bill.paid),
-	}
+		valueOf(day, "jobs that arrived", len(l.jobsOf(q, "arrived"))), valueOf(day, "jobs that ended", len(l.jobsOf(q, "ended"))), valueOf(day, "late jobs", len(l.jobsOf(q, "ended", "late"))),
+		valueOf(day, "awards", kinds["award"]), valueOf(day, "holds", kinds["hold"]), valueOf(day, "refusals", kinds["refuse"]),
+		valueOf(day, "mean wait", milliseconds(started.statistic(waits, "").Value)),
+		valueOf(day, "carbon", used.bill.Carbon), valueOf(day, "energy", used.bill.Energy), valueOf(day, "cost", used.bill.Money), valueOf(day, "paid", used.paid),
+	}, used
 }
 
 // listDays lists two days side by side.
-func (r *Result) listDays(q ask.Query, was, now dayTally) {
-	r.Head = []string{"what", dateText(was.from), dateText(now.from), "change"}
-	for i, before := range was.allFigures() {
-		after := now.allFigures()[i]
-		by := changePart(after.Name, float64(after.Value), float64(before.Value))
-		r.addRow(plainText(after.Name), before, after, by)
-		if after.Name == cmp.Or(q.Metric, "carbon") {
-			r.addSentence("%s: %s on %s against %s on %s (%s).", plainText(after.Name), after, asDate(valueOf("run", "from", now.from)), before, asDate(valueOf("run", "from-before", was.from)), by)
-			r.Chart = barChart("compare", after.Name+" of both days", []Figure{before, after})
+func (r *Result) listDays(l *Dataset, q, was ask.Query) {
+	before, usedBefore := l.figuresOfDay(was)
+	after, used := l.figuresOfDay(q)
+	r.Head = []string{"what", dateText(was.From), dateText(q.From), "change"}
+	for i, x := range before {
+		y := after[i]
+		by := changePart(y.Name, float64(y.Value), float64(x.Value))
+		r.addRow(plainText(y.Name), x, y, by)
+		if y.Name == cmp.Or(q.Metric, "carbon") {
+			r.addSentence("%s: %s on %s against %s on %s (%s).", plainText(y.Name), y, asDate(valueOf("run", "from", q.From)), x, asDate(valueOf("run", "from-before", was.From)), by)
+			r.Chart = barChart("compare", y.Name+" of both days", []Figure{x, y})
 		}
 	}
-	r.Cites = slices.Compact(append(slices.Clone(was.bill.ids), now.bill.ids...))
+	r.Cites = slices.Compact(append(slices.Clone(usedBefore.ids), used.ids...))
 	if q.Tenant == "" {
 		r.addSentence("Idle draw of the sites is included.")
 	}
-	now.bill.estimated = now.bill.estimated || was.bill.estimated
-	r.noteEstimate(now.bill)
+	used.estimated = used.estimated || usedBefore.estimated
+	r.noteEstimate(used)
 }
 
 // answerRunFacts says what is in the run: its sites with their GPUs, tenants, jobs, rounds, and how long it is.

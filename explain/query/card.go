@@ -295,7 +295,9 @@ type offerColumn struct {
 
 // offerColumns are the quantities that offers are listed by, beside the causes of their cost.
 var offerColumns = []offerColumn{
-	{"total $", func(m jobCase, s string, p history.PricedOption) Part { return siteValue(m, s, "total-cost", p.Terms.Total()) }},
+	{"total $", func(m jobCase, s string, p history.PricedOption) Part {
+		return siteValue(m, s, "total-cost", p.Terms.Total())
+	}},
 	{"more $", func(m jobCase, s string, p history.PricedOption) Part {
 		if base, known := m.cheapestOption(m.site); known && s != m.site {
 			return siteValue(m, s, "more", p.Terms.Total()-base.Terms.Total())

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/internal/chart"
 )
 
 // ChartOfAnswer returns the chart of an answer; false if it has none.

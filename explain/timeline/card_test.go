@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/timeline"
+	"github.com/gridbid/gridbid/internal/chart"
 	"github.com/gridbid/gridbid/protocol"
 )
 

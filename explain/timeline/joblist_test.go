@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/history/historytest"
+	"github.com/gridbid/gridbid/internal/chart"
 	"github.com/gridbid/gridbid/protocol"
 )
 

@@ -9,11 +9,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/history/historytest"
+	"github.com/gridbid/gridbid/internal/chart"
 	"github.com/gridbid/gridbid/protocol"
 )
 

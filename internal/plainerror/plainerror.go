@@ -16,7 +16,7 @@ var names = strings.Fields(`
 	adversary advisor agents api archive ask bench bound brief bus capacity certificate chart chat cluster-agent
 	clusters compare config constrained coordinator counterfactual credentials division env estimates
 	eventlog export faults faultyserver federation fgd forecast gpuaccounting grids import jobfile kube
-	kubetest leader learn learned llm loop mcp messages natsbus natsfloor net node notary nvml packing
+	kubetest leader learn learned llm loop mcp mcpprobe messages natsbus natsfloor net node notary nvml packing
 	page placement plane planning podenergy policy ports power printer promenergy proof propagation
 	protocol queue quotas report rights rotate savings scenarios seat serviceday servicefile services serving shadow signals
 	snapshot spec statement submit telemetry timeline trace up verify wal why

@@ -12,13 +12,13 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/policy"
 	"github.com/gridbid/gridbid/explain/format"
-	"github.com/gridbid/gridbid/explain/mcp"
 	"github.com/gridbid/gridbid/explain/page"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/record"
 	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/lab/mcpprobe"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -198,14 +198,14 @@ func (s *attackFindings) inspectChart(d *timeline.Timeline, w timeline.Drawing) 
 
 // inspectTools calls the tools of the Model Context Protocol and checks their results.
 func (s *attackFindings) inspectTools(ctx context.Context, run *tail.Run, asked, ids []string) {
-	calls := []mcp.Call{{Tool: "list_decisions", Args: map[string]any{"limit": 200}}, {Tool: "query", Args: map[string]any{"ask": "pending"}}, {Tool: "sites", Args: map[string]any{}}}
+	calls := []mcpprobe.Call{{Tool: "list_decisions", Args: map[string]any{"limit": 200}}, {Tool: "query", Args: map[string]any{"ask": "pending"}}, {Tool: "sites", Args: map[string]any{}}}
 	for _, q := range asked {
-		calls = append(calls, mcp.Call{Tool: "ask", Args: map[string]any{"question": q}})
+		calls = append(calls, mcpprobe.Call{Tool: "ask", Args: map[string]any{"question": q}})
 	}
 	for _, id := range ids {
-		calls = append(calls, mcp.Call{Tool: "query", Args: map[string]any{"ask": "why", "decision": id}}, mcp.Call{Tool: "get_decision", Args: map[string]any{"decision": id}})
+		calls = append(calls, mcpprobe.Call{Tool: "query", Args: map[string]any{"ask": "why", "decision": id}}, mcpprobe.Call{Tool: "get_decision", Args: map[string]any{"decision": id}})
 	}
-	if err := mcp.ProbeServer(ctx, run, calls, func(_, text string) { s.inspectText(surfaceTools, text) }); err != nil {
+	if err := mcpprobe.CallTools(ctx, run, calls, func(_, text string) { s.inspectText(surfaceTools, text) }); err != nil {
 		s.addFinding(surfaceTools, "%v", err)
 	}
 }

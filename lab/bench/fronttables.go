@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/internal/atomicfile"
+	"github.com/gridbid/gridbid/internal/chart"
 )
 
 // frontNote explains a front above its table.

@@ -19,13 +19,13 @@ import (
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/format"
-	"github.com/gridbid/gridbid/explain/mcp"
 	"github.com/gridbid/gridbid/explain/page"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/record"
 	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/lab/mcpprobe"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/report"
 )
@@ -242,12 +242,12 @@ func (g *GroundingCheck) factsOfJob(id protocol.JobID) []groundFact {
 
 // checkMCPTools asks all questions over the Model Context Protocol, with its official client.
 func (g *GroundingCheck) checkMCPTools(ctx context.Context, run *tail.Run, asked []JudgedAnswer) (SurfaceGrounding, error) {
-	of, calls := SurfaceGrounding{Surface: "mcp"}, []mcp.Call(nil)
+	of, calls := SurfaceGrounding{Surface: "mcp"}, []mcpprobe.Call(nil)
 	for _, e := range asked {
-		calls = append(calls, mcp.Call{Tool: "ask", Args: map[string]any{"question": e.Asked}})
+		calls = append(calls, mcpprobe.Call{Tool: "ask", Args: map[string]any{"question": e.Asked}})
 	}
 	i := 0
-	err := mcp.ProbeServer(ctx, run, calls, func(_, text string) {
+	err := mcpprobe.CallTools(ctx, run, calls, func(_, text string) {
 		if i < len(asked) {
 			e := asked[i]
 			n, loose := g.checkPrintedAnswer(e, text)

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/gridbid/gridbid/explain/chart"
+	"github.com/gridbid/gridbid/internal/chart"
 )
 
 // namesOf returns the names of all measurements, in their order.

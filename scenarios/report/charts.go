@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/chart"
 	"github.com/gridbid/gridbid/protocol"
 )
 

@@ -1,8 +1,8 @@
 package report
 
 import (
-	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/chart"
 )
 
 // A totalsColumn is one figure, shown for all policies.

@@ -6,8 +6,8 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/chart"
 )
 
 //go:embed page.html.tmpl

@@ -3,7 +3,7 @@
 //
 // Promises: a page is self-contained: it loads no script, font or image; external
 // names are escaped wherever they appear; the same ReplayReport gives the same
-// bytes of page and SVG. A chart is laid out once, by explain/chart, for SVG, PNG and page.
+// bytes of page and SVG. A chart is laid out once, by internal/chart, for SVG, PNG and page.
 //
 // Package history computes the figures; explain/narrate writes the text about one
 // job.

@@ -1,4 +1,6 @@
-package mcp
+// Package mcpprobe calls the tools that explain/mcp serves, through the official client, for what attacks and
+// measures them.
+package mcpprobe
 
 import (
 	"context"
@@ -6,6 +8,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/gridbid/gridbid/explain/mcp"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
 )
 
@@ -15,27 +18,27 @@ type Call struct {
 	Args map[string]any
 }
 
-// ProbeServer calls tools of a run through the official client, and passes the text of each
+// CallTools calls tools of a run through the official client, and passes the text of each
 // result to look, also that of an error. It fails if a tool is not annotated as read-only.
-func ProbeServer(ctx context.Context, run *tail.Run, calls []Call, look func(tool, text string)) error {
+func CallTools(ctx context.Context, run *tail.Run, calls []Call, look func(tool, text string)) error {
 	here, there := sdk.NewInMemoryTransports()
-	serving, err := New(run, "probe", nil).Connect(ctx, there, nil)
+	serving, err := mcp.New(run, "probe", nil).Connect(ctx, there, nil)
 	if err != nil {
-		return fmt.Errorf("mcp: %w", err)
+		return fmt.Errorf("mcpprobe: %w", err)
 	}
 	defer serving.Close()
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "probe"}, nil).Connect(ctx, here, nil)
 	if err != nil {
-		return fmt.Errorf("mcp: %w", err)
+		return fmt.Errorf("mcpprobe: %w", err)
 	}
 	defer client.Close()
 	all, err := client.ListTools(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("mcp: %w", err)
+		return fmt.Errorf("mcpprobe: %w", err)
 	}
 	for _, t := range all.Tools {
 		if t.Annotations == nil || !t.Annotations.ReadOnlyHint {
-			return fmt.Errorf("mcp: tool %s is not annotated as read-only", t.Name)
+			return fmt.Errorf("mcpprobe: tool %s is not annotated as read-only", t.Name)
 		}
 	}
 	for _, c := range calls {
