@@ -202,7 +202,7 @@ func (r *partyReader) checkSettlement(s *ledgerState, e shownEntry, b protocol.S
 	if !s.knowRules || b.Paid == 0 && b.Tariff == 0 { // a payment over the limit of an account is left out
 		return
 	}
-	if want := accounts.SettlementAmount(b.BidFor, b.Counted, b.Tariff, s.rules.Pay); want != b.Paid {
+	if want := accounts.SettlementAmount(b.BidFor.Money, b.Counted.Money, b.Tariff, s.rules.Pay); want != b.Paid {
 		r.add(Payment, e.Index, "job %s: %s was paid %d microdollars; the rule in force gives %d", b.Job, b.Site, b.Paid, want)
 	}
 }

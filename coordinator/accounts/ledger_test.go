@@ -64,7 +64,7 @@ func TestSettle(t *testing.T) {
 		{"the largest cost does not overflow on its way to the margin", 0, 4e18, 0, PaymentRule{Margin: 1000}, 8e18},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := SettlementAmount(protocol.Usage{Money: tc.bid}, protocol.Usage{Money: tc.measured}, tc.tariff, tc.rule)
+			got := SettlementAmount(tc.bid, tc.measured, tc.tariff, tc.rule)
 			if got != tc.want {
 				t.Errorf("SettlementAmount(%d bid, %d measured, %+v) = %d; want %d", tc.bid, tc.measured, tc.rule, got, tc.want)
 			}

@@ -29,19 +29,18 @@ func (r PaymentRule) InvalidReason() string {
 	return ""
 }
 
-// SettlementAmount returns what the tenant pays the site for a job, from its bid and its
-// measured usage, and from what the site's tariff comes to for the run.
+// SettlementAmount returns what the tenant pays the site for a job, from what its energy costs by its bid and as
+// measured, and from what the site's tariff comes to for the run.
 //
 // Energy can have a negative price in an hour of surplus. The payment is then
 // negative too, but the margin still goes to the site: it is computed from the
 // absolute cost and rounded towards zero.
-func SettlementAmount(bid, measured protocol.Usage, tariff protocol.Microdollars, rule PaymentRule) protocol.Microdollars {
+func SettlementAmount(bid, measured, tariff protocol.Microdollars, rule PaymentRule) protocol.Microdollars {
 	if rule.Pay == FirstPrice {
-		return bid.Money + tariff
+		return bid + tariff
 	}
-	cost := measured.Money
-	size := max(cost, -cost)
+	size := max(measured, -measured)
 	// Divide in two parts, so that the product cannot overflow.
 	margin := size/1000*protocol.Microdollars(rule.Margin) + size%1000*protocol.Microdollars(rule.Margin)/1000
-	return cost + margin + tariff
+	return measured + margin + tariff
 }

@@ -62,16 +62,7 @@ func (k *Market) offOf(o *protocol.BidOption, g *protocol.GridForecast) (off acc
 // costsOf appends what a run of an option on so many GPUs may cost its tenant, by the months in which it runs. A
 // run that is paid for, or takes carbon away, reserves nothing of either: no budget grows by it.
 func (k *Market) costsOf(all []monthCost, month *monthSpan, j *protocol.Job, gpus protocol.Milli, o *protocol.BidOption, off accounts.Amounts) []monthCost {
-	bid := protocol.Usage{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money, Finish: o.Finish}
-	var tariff protocol.Microdollars
-	if o.Tariff != 0 {
-		tariff = j.TariffCost(max(o.Finish.Sub(o.Start), 0), o.Tariff)
-		if all := j.TotalGPUMilli(); gpus != all && all > 0 {
-			tariff = protocol.Microdollars(float64(tariff) * (float64(gpus) / float64(all)))
-		}
-	}
-	money := estimate{max(int64(accounts.SettlementAmount(bid, bid, tariff, k.cfg.Pay)), 0), int64(off.Money)}
-	carbon := estimate{max(int64(o.Carbon), 0), int64(off.Carbon)}
+	money, carbon := k.estimatesOf(j, gpus, o, off)
 	if month.holds(o.Start, o.Finish) {
 		return append(all, monthCost{month.begin, money, carbon})
 	}
@@ -80,6 +71,19 @@ func (k *Market) costsOf(all []monthCost, month *monthSpan, j *protocol.Job, gpu
 		all = append(all, monthCost{at, money.part(spans, i), carbon.part(spans, i)})
 	}
 	return all
+}
+
+// estimatesOf returns what costsOf divides by months.
+func (k *Market) estimatesOf(j *protocol.Job, gpus protocol.Milli, o *protocol.BidOption, off accounts.Amounts) (money, carbon estimate) {
+	var tariff protocol.Microdollars
+	if o.Tariff != 0 {
+		tariff = j.TariffCost(max(o.Finish.Sub(o.Start), 0), o.Tariff)
+		if all := j.TotalGPUMilli(); gpus != all && all > 0 {
+			tariff = protocol.Microdollars(float64(tariff) * (float64(gpus) / float64(all)))
+		}
+	}
+	money = estimate{max(int64(accounts.SettlementAmount(o.Money, o.Money, tariff, k.cfg.Pay)), 0), int64(off.Money)}
+	return money, estimate{max(int64(o.Carbon), 0), int64(off.Carbon)}
 }
 
 // A monthSpan is the month of the run that was last looked at: most runs are of one.
@@ -325,7 +329,7 @@ func (k *Market) chargesOf(now protocol.Time, l *lot, d protocol.UsageReport, s 
 	for i, u := range usage {
 		part := protocol.Microdollars(partOf(int64(s.Paid), spans, i))
 		if k.cfg.Pay.Pay != accounts.FirstPrice && s.Paid != 0 {
-			part = accounts.SettlementAmount(protocol.Usage{}, protocol.Usage{Money: u.Money}, protocol.Microdollars(partOf(int64(s.Tariff), spans, i)), k.cfg.Pay)
+			part = accounts.SettlementAmount(0, u.Money, protocol.Microdollars(partOf(int64(s.Tariff), spans, i)), k.cfg.Pay)
 		}
 		if paid -= part; i == len(usage)-1 { // with what rounding leaves
 			part, paid = part+paid, 0

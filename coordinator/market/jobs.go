@@ -296,7 +296,7 @@ func (k *Market) settleRun(now protocol.Time, l *lot, d protocol.UsageReport, s 
 	s.Job, s.Site, s.Estimated = d.Job, l.site, d.Estimated
 	s.Counted = protocol.Usage{IT: d.IT, Energy: d.Energy, Carbon: d.Carbon, Money: d.Money, Finish: d.Ended}
 	s.Tariff = l.tariffCost(d)
-	s.Paid = accounts.SettlementAmount(s.BidFor, s.Counted, s.Tariff, k.cfg.Pay)
+	s.Paid = accounts.SettlementAmount(s.BidFor.Money, s.Counted.Money, s.Tariff, k.cfg.Pay)
 	if !k.ledger.Transfer(accounts.TenantAccount(s.Payer), accounts.SiteAccount(l.site), s.Paid) {
 		k.counts["over-account-limit"]++
 		s.Paid, s.Tariff = 0, 0

@@ -224,7 +224,8 @@ func (s *site) gpusOf(models []string) (sum protocol.Milli) {
 // limits nothing.
 type quotaLimits struct {
 	limits  []quotaLimit
-	unnamed bool // no quota names its tenant
+	free    protocol.Milli // that all of them leave at every time
+	unnamed bool           // no quota names its tenant
 	budgets *budgetLimits
 }
 
@@ -255,6 +256,10 @@ func (q *quotaUse) limitsOf(j *protocol.Job) (l quotaLimits) {
 	for _, x := range q.models {
 		l.limits = x.appendLimits(l.limits, leaf)
 	}
+	l.free = math.MaxInt64
+	for i := range l.limits {
+		l.free = min(l.free, l.limits[i].free)
+	}
 	return l
 }
 
@@ -277,6 +282,9 @@ func (l *quotaLimits) haveRoom(x *runUse) bool {
 
 // exceededBy returns the first limit that has no room for a run; nil if all have.
 func (l *quotaLimits) exceededBy(x *runUse) *quotaLimit {
+	if x.gpus <= l.free {
+		return nil
+	}
 	for i := range l.limits {
 		if q := &l.limits[i]; x.gpus > q.free && q.counts(x.model) && protocol.Milli(q.held.peakBetween(x.from, x.to))+x.gpus > q.most {
 			return q

@@ -145,9 +145,8 @@ func (k *Market) quotationOf(name string, job *protocol.Job, bids []auction.Site
 		}
 		q.Why = protocol.Reason{}
 		for _, x := range b.Options {
-			u := protocol.Usage{Energy: x.Energy, Carbon: x.Carbon, Money: x.Money, Finish: x.Finish}
 			q.Options = append(q.Options, QuotedOption{
-				BidOption: x, Price: accounts.SettlementAmount(u, u, job.TariffCost(x.Finish.Sub(x.Start), x.Tariff), k.cfg.Pay),
+				BidOption: x, Price: accounts.SettlementAmount(x.Money, x.Money, job.TariffCost(x.Finish.Sub(x.Start), x.Tariff), k.cfg.Pay),
 				Cost: k.cfg.Terms.PriceOption(job, &x, protocol.PricingBasis{Trust: k.trust.TrustFactor(name)}).Total(),
 			})
 		}

@@ -16,7 +16,7 @@ import (
 // settleReplicas pays a site for what replicas took since the reading before, charges budgets with it, and has a service
 // that has some looked at again.
 func (k *Market) settleReplicas(now protocol.Time, s protocol.ServiceSettlement) protocol.ServiceSettlement {
-	s.Paid = accounts.SettlementAmount(s.Counted, s.Counted, 0, k.cfg.Pay)
+	s.Paid = accounts.SettlementAmount(s.Counted.Money, s.Counted.Money, 0, k.cfg.Pay)
 	months, spans := protocol.DivideByMonth(s.From, s.Meter.Until-1)
 	for _, q := range k.quotaTree().BudgetedPathOf(s.Payer) {
 		for i, month := range months {

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -13,15 +14,18 @@ import (
 const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 
 // soonest is a simple predictable rule: each lot gets the option that starts first; ties go by
-// money, then site name. A lot without options waits a little over a minute.
-type soonest struct{ rounds []auction.Round }
+// money, then site name. A lot without options waits a little over a minute, or over pause.
+type soonest struct {
+	rounds []auction.Round
+	pause  time.Duration
+}
 
 func (s *soonest) ShadowPrices() []protocol.ShadowPrice { return nil }
 
 func (s *soonest) Clear(r auction.Round) (out auction.Outcome) {
 	s.rounds = append(s.rounds, r)
 	for _, l := range r.Lots {
-		d := auction.Decision{Verdict: auction.Defer, Until: r.Now.Add(time.Minute) + 7, Why: protocol.Reason{Code: protocol.Waiting}}
+		d := auction.Decision{Verdict: auction.Defer, Until: r.Now.Add(cmp.Or(s.pause, time.Minute)) + 7, Why: protocol.Reason{Code: protocol.Waiting}}
 		for _, m := range l.Bids {
 			for _, o := range m.Options {
 				if d.Verdict == auction.Defer || o.Start < d.Option.Start || o.Start == d.Option.Start && o.Money < d.Option.Money {

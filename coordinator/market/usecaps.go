@@ -133,8 +133,13 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []p
 		return all, against
 	}
 	k, u := c.market, c.use
-	var overQuota runUse
 	first := len(c.own) // of what it may use at this site
+	if most, ok := c.mostOf(site, all, gpus, grid); ok && c.quotas.haveRoom(&most) {
+		c.mergeUse(first, &most)
+		c.joinUses(first)
+		return all, against
+	}
+	var overQuota runUse
 	var capped protocol.Rule
 	n := 0 // options that fit
 	whole := c.job.TotalGPUMilli()
@@ -169,13 +174,14 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []p
 			}
 			continue
 		}
-		c.mergeUse(first, x, u.quotas.namesModels())
+		c.mergeUse(first, &x)
 		if n++; n < i+1 { // some did not fit: the others are copied
 			fitting = append(slices.Grow(fitting, len(all)-1), all[i])
 		} else {
 			fitting = all[:n:n]
 		}
 	}
+	c.joinUses(first)
 	switch {
 	case overQuota.job != nil:
 		against = c.quotas.reason(&overQuota)
@@ -185,11 +191,46 @@ func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption, gpus []p
 	return fitting, against
 }
 
+// mostOf returns the most that any of a site's options takes, at any time that one of them runs: if that has room, so
+// has each. There is no such use where a rule caps something, where quotas tell the models of the options apart, or
+// where these cost in several months.
+func (c *jobClaim) mostOf(site string, all []protocol.BidOption, gpus []protocol.Milli, grid *protocol.GridForecast) (most runUse, ok bool) {
+	k, budgets := c.market, c.quotas.budgets
+	if len(all) == 0 || len(k.policy.Rules) > 0 {
+		return most, false
+	}
+	size := c.job.TotalGPUMilli()
+	most = runUse{job: c.job, site: site, from: all[0].Start, to: all[0].Finish, model: all[0].Model}
+	var cost monthCost
+	for i := range all {
+		o := &all[i]
+		if gpus != nil {
+			size = gpus[i]
+		}
+		if o.Model != most.model && c.use.quotas.namesModels() {
+			return most, false
+		}
+		most.from, most.to, most.gpus = min(most.from, o.Start), max(most.to, o.Finish), max(most.gpus, size)
+		if budgets != nil {
+			money, carbon := k.estimatesOf(c.job, size, o, k.offOf(o, grid))
+			cost.money, cost.carbon = cost.money.most(money), cost.carbon.most(carbon)
+		}
+	}
+	if budgets == nil {
+		return most, true
+	}
+	month := &budgets.use.month
+	ok = month.holds(most.from, most.to)
+	cost.month = month.begin
+	most.costs = append(c.scratch[:0], cost)
+	return most, ok
+}
+
 // mergeUse adds a use to the job's own at a site, which are from an index on: one for all of its options, or one
 // for each model.
-func (c *jobClaim) mergeUse(first int, x runUse, byModel bool) {
+func (c *jobClaim) mergeUse(first int, x *runUse) {
 	for i := first; i < len(c.own); i++ {
-		if m := &c.own[i]; !byModel || m.model == x.model {
+		if m := &c.own[i]; c.countsAs(m, x) {
 			m.from, m.to, m.power, m.gpus = min(m.from, x.from), max(m.to, x.to), max(m.power, x.power), max(m.gpus, x.gpus)
 			m.costs = mostCosts(m.costs, x.costs)
 			return
@@ -197,8 +238,35 @@ func (c *jobClaim) mergeUse(first int, x runUse, byModel bool) {
 	}
 	n := len(c.costs)
 	c.costs = append(c.costs, x.costs...)
-	x.costs = c.costs[n:len(c.costs):len(c.costs)]
-	c.own = append(c.own, x)
+	c.own = append(c.own, *x)
+	c.own[len(c.own)-1].costs = c.costs[n:len(c.costs):len(c.costs)]
+}
+
+// countsAs reports whether two uses are of the same GPUs for all quotas.
+func (c *jobClaim) countsAs(x, y *runUse) bool {
+	return !c.use.quotas.namesModels() || x.model == y.model
+}
+
+// joinUses joins the job's uses at a site, which are from an index on, with those at others that overlap them: quotas
+// count all of a job's uses with the GPUs of the largest, at any time that one of them holds. Rules count by site.
+func (c *jobClaim) joinUses(first int) {
+	if len(c.market.policy.Rules) > 0 {
+		return
+	}
+	kept := first
+	for i := first; i < len(c.own); i++ {
+		x := &c.own[i]
+		at := slices.IndexFunc(c.own[:kept], func(m runUse) bool { return m.from <= x.to && x.from <= m.to && c.countsAs(&m, x) })
+		if at < 0 {
+			c.own[kept] = *x
+			kept++
+			continue
+		}
+		m := &c.own[at]
+		m.from, m.to, m.gpus = min(m.from, x.from), max(m.to, x.to), max(m.gpus, x.gpus)
+		m.costs = mostCosts(m.costs, x.costs)
+	}
+	c.own = c.own[:kept]
 }
 
 // updateProfiles adds a job's possible uses to each profile built so far, or with sign -1
