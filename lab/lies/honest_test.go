@@ -7,13 +7,16 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-var honestRounds = flag.Uint64("rounds", 400, "rounds of honest hubs that must verify")
+var (
+	honestRounds = flag.Uint64("rounds", 400, "rounds of honest hubs that must verify")
+	firstWorld   = flag.Uint64("world", 0, "the first world of them, of 25 rounds each")
+)
 
 // Whatever happens in an honest federation, restarts included, no reader finds anything.
 func TestHonestRoundsVerify(t *testing.T) {
 	const each = 25
 	rounds, entries, committed, missed := 0, 0, 0, 0
-	for seed := uint64(0); seed*each < *honestRounds; seed++ {
+	for seed := *firstWorld; (seed-*firstWorld)*each < *honestRounds; seed++ {
 		w := newWorld(t, seed, nil)
 		w.restarts = seed%2 == 1
 		w.play(each)

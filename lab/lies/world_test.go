@@ -49,7 +49,7 @@ func (f fixed) Read(p []byte) (int, error) {
 }
 
 // logKey is the key of the log.
-var logKey, logVerifier = func() (note.Signer, note.Verifier) {
+var logKey, logVerifier = func() (note.Signer, *rememberingVerifier) {
 	secret, public, err := note.GenerateKey(fixed(9), "hub.example/log")
 	if err != nil {
 		panic(err)
@@ -62,8 +62,25 @@ var logKey, logVerifier = func() (note.Signer, note.Verifier) {
 	if err != nil {
 		panic(err)
 	}
-	return s, v
+	return s, &rememberingVerifier{Verifier: v, good: make(map[[2]string]bool)}
 }()
+
+// A rememberingVerifier checks a signature once, however many readers hold the head that it is on.
+type rememberingVerifier struct {
+	note.Verifier
+	good map[[2]string]bool // by what is signed and the signature, of one world
+}
+
+// Verify implements note.Verifier.
+func (v *rememberingVerifier) Verify(msg, sig []byte) bool {
+	key := [2]string{string(msg), string(sig)}
+	good, known := v.good[key]
+	if !known {
+		good = v.Verifier.Verify(msg, sig)
+		v.good[key] = good
+	}
+	return good
+}
 
 var partyKeys = map[protocol.Party]proof.PartyKey{"agent/bern": newKey(), "agent/lyon": newKey(), "agent/oslo": newKey(), protocol.Submitter: newKey()}
 
@@ -98,6 +115,7 @@ type world struct {
 }
 
 func newWorld(t testing.TB, seed uint64, lied *lie) *world {
+	clear(logVerifier.good)
 	w := &world{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 29)), now: noon, lie: lied,
 		settings: market.Config{Terms: protocol.Weights{Carbon: 100_000, WaitNow: 1_000_000, Late: 10_000_000}, Pay: accounts.PaymentRule{Margin: 100}},
 		sites:    make(map[string]*site), senders: make(map[protocol.Party]*protocol.Sender), held: make(map[protocol.Party][]protocol.Message)}
