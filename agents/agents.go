@@ -76,10 +76,10 @@ type Agent struct {
 	ways                []capacity.RunConfig             // scratch of bidsForJob
 	faults              map[string]int                   // of the strategy, by reason
 	lastCall            protocol.Message                 // the last call for bids; its jobs are in calledJobs
-	calledJobs          map[protocol.JobID]protocol.Job  // of the last call
+	calledJobs          calledJobs                       // of the last call
 	epochs              map[protocol.JobID]uint64        // highest award seen of each job that is here
 	queue               []reservation                    // accepted jobs that wait for capacity, in the order in which they start
-	pendingAcks         []pendingAck                     // messages to retransmit until they are answered, by due time
+	pendingAcks         []*pendingAck                    // messages to retransmit until they are answered, by due time
 	ackDue              map[protocol.JobID]protocol.Time // of each of pendingAcks
 	events              []protocol.Message               // of the latest Step or Tick
 	resizeAt            protocol.Time                    // when resizeRuns looks next; 0: at no time
@@ -142,7 +142,6 @@ func New(cfg Config, f *capacity.Fleet, g *forecast.GridState) *Agent {
 		strategy: cfg.Strategy, delivery: cfg.Strategy.Delivery(), faults: make(map[string]int),
 		planning: protocol.DefaultPlanning(),
 		cfg:      cfg, sender: protocol.Sender{Party: protocol.AgentParty(cfg.Site)}, fleet: f, grid: g, jobs: runtimeest.New(runtimeest.Config{}),
-		calledJobs: make(map[protocol.JobID]protocol.Job),
 		epochs:     make(map[protocol.JobID]uint64),
 		ackDue:     make(map[protocol.JobID]protocol.Time),
 		running:    make(map[protocol.JobID]*activeRun),

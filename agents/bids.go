@@ -16,7 +16,7 @@ const forecastHours = 96
 // (decision 0220).
 func (a *Agent) answerCall(now protocol.Time, c protocol.CallForBids) []protocol.Message {
 	a.refreshForecast(now)
-	clear(a.calledJobs)
+	a.calledJobs.clear()
 	defer func() { a.lastCallAt = now }()
 	plan := c.Planning.OrDefault()
 	if err := plan.Validate(); err != nil {
@@ -32,7 +32,7 @@ func (a *Agent) answerCall(now protocol.Time, c protocol.CallForBids) []protocol
 	}
 	o := a.bidsForCall(now, c, func(j protocol.Job) {
 		j.StartWith, j.MostPods = 0, 0 // they concern this call alone
-		a.calledJobs[j.ID] = j
+		a.calledJobs.add(j)
 		if j.Arrival > a.lastCallAt { // first call of this job: placement learns what kinds of jobs arrive
 			a.fleet.ObserveArrival(j)
 		}

@@ -56,7 +56,7 @@ func (a *Agent) asWaiting(now protocol.Time, r reservation) (w waitingJob, waits
 	if !r.confirmed || !kept || from <= now.Add(resizeDelay) || r.earliestStart() > now {
 		return w, false
 	}
-	called, known := a.calledJobs[r.job.ID]
+	called, known := a.calledJobs.find(r.job.ID)
 	if !known {
 		called = r.job
 	}

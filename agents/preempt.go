@@ -23,7 +23,8 @@ func (a *Agent) preemptionsFor(now protocol.Time, c protocol.CallForBids, bids [
 		if i < 0 {
 			continue
 		}
-		runs := a.runsInTheWay(now, a.calledJobs[set.Job], bids[i], set, named)
+		j, _ := a.calledJobs.find(set.Job)
+		runs := a.runsInTheWay(now, j, bids[i], set, named)
 		if len(runs) == 0 {
 			continue
 		}
@@ -126,7 +127,7 @@ func (a *Agent) handlePreempt(now protocol.Time, m protocol.Message, p protocol.
 // keepRoomFor reserves the room that runs leave for the job for which they are stopped. Of several, the last
 // one completes it.
 func (a *Agent) keepRoomFor(now protocol.Time, p protocol.Preempt) {
-	j, called := a.calledJobs[p.For]
+	j, called := a.calledJobs.find(p.For)
 	if !called || a.running[p.For] != nil || a.queueIndex(p.For) >= 0 || p.Until <= now {
 		return
 	}

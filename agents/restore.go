@@ -93,7 +93,7 @@ func (a *Agent) Restore(m protocol.Message) error {
 	switch b := m.Body.(type) {
 	case protocol.CallForBids:
 		for _, j := range b.Jobs {
-			a.calledJobs[j.ID] = j
+			a.calledJobs.add(j)
 			a.restoreOwnCalled(j)
 		}
 		if plan := b.Planning.OrDefault(); plan.Validate() == nil {
@@ -157,7 +157,7 @@ func (a *Agent) Restore(m protocol.Message) error {
 // restoreAccept restores an accepted job as queued; a following Launch moves it to running.
 func (a *Agent) restoreAccept(m protocol.Message, b protocol.Accept) {
 	a.epochs[b.Job] = b.Epoch
-	called, known := a.calledJobs[b.Job]
+	called, known := a.calledJobs.find(b.Job)
 	job, own := asAwarded(called, &a.lastAward), a.own[b.Job].isUnsettled()
 	if known && !own && a.hasOtherSize(b.Job, job) {
 		a.releaseJob(m.At, b.Job)

@@ -42,8 +42,8 @@ func (a *Agent) scheduleResend(at protocol.Time, o pendingAck) {
 
 // insertPendingAck keeps pendingAcks sorted.
 func (a *Agent) insertPendingAck(o pendingAck) {
-	i, _ := slices.BinarySearchFunc(a.pendingAcks, o, compareByDue)
-	a.pendingAcks = slices.Insert(a.pendingAcks, i, o)
+	i, _ := slices.BinarySearchFunc(a.pendingAcks, &o, compareByDue)
+	a.pendingAcks = slices.Insert(a.pendingAcks, i, &o)
 	a.ackDue[o.job] = o.due
 }
 
@@ -56,7 +56,7 @@ func (a *Agent) removePendingAck(i int) {
 // pendingAckIndex returns where the pending message of a job stands, or -1.
 func (a *Agent) pendingAckIndex(id protocol.JobID) int {
 	if due, ok := a.ackDue[id]; ok {
-		if i, found := slices.BinarySearchFunc(a.pendingAcks, pendingAck{due: due, job: id}, compareByDue); found {
+		if i, found := slices.BinarySearchFunc(a.pendingAcks, &pendingAck{due: due, job: id}, compareByDue); found {
 			return i
 		}
 	}
@@ -64,15 +64,15 @@ func (a *Agent) pendingAckIndex(id protocol.JobID) int {
 }
 
 // compareByDue orders pending messages by due time, then job.
-func compareByDue(x, y pendingAck) int {
+func compareByDue(x, y *pendingAck) int {
 	return cmp.Or(cmp.Compare(x.due, y.due), cmp.Compare(x.job, y.job))
 }
 
 // clampFutureRetries makes retransmissions due now that lie further ahead than maxRetryDelay: only
 // a clock that was ahead can have scheduled them.
 func (a *Agent) clampFutureRetries(now protocol.Time) {
-	for i := range a.pendingAcks {
-		if o := &a.pendingAcks[i]; o.due > now.Add(maxRetryDelay) {
+	for _, o := range a.pendingAcks {
+		if o.due > now.Add(maxRetryDelay) {
 			o.due, a.ackDue[o.job] = now, now
 		}
 	}
@@ -89,14 +89,14 @@ func (a *Agent) dropPendingAck(id protocol.JobID) {
 // pendingAckOf returns the pending message of a job, or nil.
 func (a *Agent) pendingAckOf(id protocol.JobID) *pendingAck {
 	if i := a.pendingAckIndex(id); i >= 0 {
-		return &a.pendingAcks[i]
+		return a.pendingAcks[i]
 	}
 	return nil
 }
 
 // mayResend reports whether a message may be retransmitted now. An agent without inventory neither
 // asks its executor nor claims jobs, but it still declines and reports jobs.
-func (a *Agent) mayResend(o pendingAck) bool {
+func (a *Agent) mayResend(o *pendingAck) bool {
 	_, declined := o.body.(protocol.Decline)
 	return !a.lacksNodes() || declined || isUsageReport(o.body)
 }
@@ -107,8 +107,8 @@ func (a *Agent) mayResend(o pendingAck) bool {
 // already.
 func (a *Agent) retransmitDue(now protocol.Time) (msgs []protocol.Message) {
 	for i := 0; i < len(a.pendingAcks) && a.pendingAcks[i].due <= now; {
-		o := a.pendingAcks[i]
-		if !a.mayResend(o) {
+		o := *a.pendingAcks[i]
+		if !a.mayResend(&o) {
 			i++
 			continue
 		}

@@ -14,7 +14,7 @@ func (a *Agent) handleAward(now protocol.Time, m protocol.Message, w protocol.Aw
 	decline := func(c protocol.Code) []protocol.Message {
 		return a.messageTo(now, protocol.Coordinator, protocol.Decline{Job: w.Job, Epoch: w.Epoch, Why: protocol.Reason{Code: c}})
 	}
-	called, ok := a.calledJobs[w.Job]
+	called, ok := a.calledJobs.find(w.Job)
 	job := asAwarded(called, &w)
 	switch {
 	case w.Epoch <= a.epochs[w.Job]:

@@ -98,11 +98,17 @@ func (c *clearingRound) meanShadowPrice(site string, o protocol.BidOption) proto
 	return protocol.Microdollars(sum / int64(o.Finish-o.Start))
 }
 
+// receivedAhead is for the bids of how many sites a round of a job makes room at first.
+const receivedAhead = 16
+
 // addBids counts a site's bids, and keeps them if cfg says so. Late ones are kept to be shown, but
 // do not count. A live view counts none, and prices only those that a hold is compared by.
 func (h *jobRound) addBids(j protocol.Job, from MessageRef, menu protocol.JobBids, holes []protocol.Hole, late bool, cfg Config) {
 	site := from.From.SiteName()
 	if !cfg.NoBids {
+		if h.received == nil {
+			h.received = make([]receivedBids, 0, min(len(h.round.sites), receivedAhead))
+		}
 		h.received = append(h.received, receivedBids{site: site, message: from, bids: menu, holes: holesOf(holes, menu.Job), late: late})
 	}
 	if !late && !cfg.Live {

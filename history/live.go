@@ -18,28 +18,46 @@ const (
 // it sent because of them. A submission counts only if the coordinator accepted it in this
 // step; one with the id of another job, or of a sender that may not submit, begins no job.
 func (b *History) AddStep(input, sent []protocol.Message) {
+	var accepted map[submission]bool
 	for _, m := range input {
-		if s, ok := m.Body.(protocol.Submit); !ok || isSubmissionAccepted(m.From, s.Job.ID, sent) {
-			b.AddMessage(m)
+		if s, ok := m.Body.(protocol.Submit); ok {
+			if accepted == nil {
+				accepted = acceptedSubmissions(sent)
+			}
+			if !accepted[submission{m.From, s.Job.ID}] {
+				continue
+			}
 		}
+		b.AddMessage(m)
 	}
 	for _, m := range sent {
 		b.AddMessage(m)
 	}
 }
 
-// isSubmissionAccepted reports whether the coordinator answered that the job is on record: it
-// acknowledged it, or rejected it as impossible to run. A duplicate is on record already.
-func isSubmissionAccepted(from protocol.Party, id protocol.JobID, sent []protocol.Message) bool {
-	return slices.ContainsFunc(sent, func(m protocol.Message) bool {
+// A submission is a job that a party submitted.
+type submission struct {
+	from protocol.Party
+	job  protocol.JobID
+}
+
+// acceptedSubmissions returns the jobs of which the coordinator answered that they are on record: it
+// acknowledged them, or rejected them as impossible to run. A duplicate is on record already.
+func acceptedSubmissions(sent []protocol.Message) map[submission]bool {
+	all := make(map[submission]bool)
+	for _, m := range sent {
 		switch body := m.Body.(type) {
 		case protocol.Confirm:
-			return m.To == from && body.Job == id && body.Code == protocol.Acknowledged
+			if body.Code == protocol.Acknowledged {
+				all[submission{m.To, body.Job}] = true
+			}
 		case protocol.Reject:
-			return m.To == from && body.Job == id && body.Why.Code != protocol.Duplicate
+			if body.Why.Code != protocol.Duplicate {
+				all[submission{m.To, body.Job}] = true
+			}
 		}
-		return false
-	})
+	}
+	return all
 }
 
 // foldLiveSubmit begins a job at once, as the coordinator accepted it (AddStep). It may take

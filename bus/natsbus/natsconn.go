@@ -23,8 +23,9 @@ type natsConn struct {
 	sign            signFunc    // nil: nothing is signed
 	stopContextHook func() bool // stops the callback on the end of ctx
 
-	sendMu sync.Mutex
-	buf    []byte // encoding buffer of Send
+	sendMu   sync.Mutex
+	buf      []byte // encoding buffer of Send
+	subjects subjectCache
 
 	mu     sync.Mutex
 	why    error         // first failure
@@ -37,7 +38,7 @@ type natsConn struct {
 // undecoded.
 func newNatsConn(h *Bus, who protocol.Party, pending int) *natsConn {
 	return &natsConn{
-		bus: h, who: who,
+		bus: h, who: who, subjects: make(subjectCache),
 		raw: make(chan *nats.Msg, pending), messages: make(chan protocol.Message, decodedAhead),
 		shut: make(chan struct{}), finish: make(chan struct{}),
 	}
@@ -177,7 +178,8 @@ func (p *natsConn) Send(ctx context.Context, ms ...protocol.Message) error {
 			msg.Header = make(nats.Header)
 			tr.OnSend(m, msg.Header.Set)
 		}
-		for _, msg.Subject = range subjectsOf(m, len(p.buf)) {
+		for _, to := range receiversOf(m, len(p.buf)) {
+			msg.Subject = p.subjects.subjectTo(to, m)
 			if err := p.conn.PublishMsg(msg); err != nil {
 				if errors.Is(err, nats.ErrMaxPayload) {
 					err = fmt.Errorf("%w: it has %d bytes with its headers, and is not sent: the server takes %d; raise its max_payload, or send less (for bids: lower MaxBytes of the call)", err, messageBytes(msg), p.conn.MaxPayload())

@@ -34,34 +34,83 @@ func SubjectBetween(from, to protocol.Party) string {
 	return subjectPrefix + subjectToken(from) + "." + subjectToken(to) + ".*"
 }
 
-// subjectOf returns the subject on which a message is sent.
-func subjectOf(m protocol.Message) string { return subjectTo(m.To, m) }
-
 // subjectTo returns the subject on which a message reaches a party; "": all.
 func subjectTo(to protocol.Party, m protocol.Message) string {
 	return subjectPrefix + subjectToken(m.From) + "." + subjectToken(to) + "." + m.KindName()
+}
+
+// isSubjectTo reports whether subj is the subject on which a message reaches a party; "": all.
+func isSubjectTo(subj string, to protocol.Party, m protocol.Message) bool {
+	rest, ok := strings.CutPrefix(subj, subjectPrefix)
+	if ok {
+		rest, ok = cutToken(rest, m.From)
+	}
+	if ok {
+		rest, ok = cutToken(rest, to)
+	}
+	return ok && rest == m.KindName()
+}
+
+// cutToken returns a subject without the token of p and the dot after it; false if another token is there.
+func cutToken(subj string, p protocol.Party) (rest string, ok bool) {
+	token := string(p)
+	if p == "" {
+		token = everyoneToken
+	}
+	n := len(token)
+	if len(subj) <= n || subj[n] != '.' {
+		return subj, false
+	}
+	if i := strings.IndexByte(token, '/'); i >= 0 {
+		ok = subj[:i] == token[:i] && subj[i] == '-' && subj[i+1:n] == token[i+1:]
+	} else {
+		ok = subj[:n] == token
+	}
+	return subj[n+1:], ok
 }
 
 // maxCopiedBytes bounds the copies of a broadcast for those whom it concerns alone. A longer call is asked of nearly
 // all sites: one broadcast takes less of the sender's connection, and the others drop it.
 const maxCopiedBytes = 4 << 20
 
-// subjectsOf returns the subjects on which a message of so many bytes is sent: one, or that of each party that
-// alone receives a broadcast.
-func subjectsOf(m protocol.Message, size int) (all []string) {
+// receiversOf returns on whose subjects a message of so many bytes is sent: its receiver's, or those of the
+// parties that alone receive a broadcast.
+func receiversOf(m protocol.Message, size int) []protocol.Party {
 	only := m.OnlyTo()
 	if only == nil || len(only)*size > maxCopiedBytes {
-		return []string{subjectOf(m)}
+		return []protocol.Party{m.To}
 	}
-	for _, to := range only {
-		all = append(all, subjectTo(to, m))
+	return only
+}
+
+// A subjectCache holds the subjects on which one party sent lately.
+type subjectCache map[cachedSubject]string
+
+type cachedSubject struct {
+	to   protocol.Party
+	kind string
+}
+
+// maxCachedSubjects bounds a cache: some kinds to each of a thousand sites.
+const maxCachedSubjects = 1 << 14
+
+// subjectTo is the function of that name, for messages of one sender.
+func (c subjectCache) subjectTo(to protocol.Party, m protocol.Message) string {
+	key := cachedSubject{to, m.KindName()}
+	subj, ok := c[key]
+	if !ok {
+		if len(c) >= maxCachedSubjects {
+			clear(c)
+		}
+		subj = subjectTo(to, m)
+		c[key] = subj
 	}
-	return all
+	return subj
 }
 
 // copyNumber returns which of the copies of a broadcast a message on a subject is, from 0; -1: none.
 func copyNumber(m protocol.Message, subj string) int {
-	return slices.IndexFunc(m.OnlyTo(), func(to protocol.Party) bool { return subjectTo(to, m) == subj })
+	return slices.IndexFunc(m.OnlyTo(), func(to protocol.Party) bool { return isSubjectTo(subj, to, m) })
 }
 
 // subscribedSubjects returns the subjects that who subscribes to: see [protocol.Party.ShouldReceive].
@@ -138,7 +187,7 @@ func decodeMessage(subj string, data []byte) (protocol.Message, dropReason, erro
 	case err != nil:
 		return m, undecodable, err
 	// A server that admits who sent it has checked the subject, but not what the bytes claim.
-	case hasPartyNames(m) && (subjectOf(m) == subj || copyNumber(m, subj) >= 0):
+	case hasPartyNames(m) && (isSubjectTo(subj, m.To, m) || copyNumber(m, subj) >= 0):
 		return m, delivered, nil
 	}
 	return m, forgedSender, fmt.Errorf("natsbus: message on %s claims to be %q %d to %q", subj, m.From, m.Seq, m.To)

@@ -286,6 +286,9 @@ func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, im
 			}
 			options, bias := k.allowedOptions(*job, a.site, fitting, r.offers[a.site].Grid)
 			if len(options) > 0 {
+				if in.Lots[i].Bids == nil {
+					in.Lots[i].Bids = make([]auction.SiteBids, 0, len(answers[i]))
+				}
 				in.Lots[i].Bids = append(in.Lots[i].Bids, auction.SiteBids{Site: a.site, Options: options, GPUs: r.gpusOfOptions(r.lots[i], a.site, options), Bias: bias})
 			} else if len(a.bids.Options) == 0 && isPermanentReason(a.bids.Why.Code) {
 				impossible[i]++
@@ -328,6 +331,9 @@ type siteAnswer struct {
 	bids *protocol.JobBids
 }
 
+// usualAnswers is how many sites are asked for a job at most, where not all are.
+const usualAnswers = 64
+
 // answersByLot returns the bids of some sites for each lot, in the order of the sites.
 func (r *round) answersByLot(sites []string) [][]siteAnswer {
 	out := make([][]siteAnswer, len(r.lots))
@@ -335,6 +341,9 @@ func (r *round) answersByLot(sites []string) [][]siteAnswer {
 		jobs := r.offers[name].Jobs
 		for k := range jobs {
 			if i, ok := r.index[jobs[k].Job]; ok {
+				if out[i] == nil {
+					out[i] = make([]siteAnswer, 0, min(len(sites), usualAnswers))
+				}
 				out[i] = append(out[i], siteAnswer{name, &jobs[k]})
 			}
 		}

@@ -25,18 +25,23 @@ const (
 // come twice, and options that break the job's own limits or physics. It counts what it removes.
 func (k *Market) validateBids(site string, o protocol.Bids) protocol.Bids {
 	o.Capacity, o.Grid = k.validProfiles(o.Capacity), k.validForecast(o.Grid)
-	seen := make(map[protocol.JobID]bool, len(o.Jobs))
+	seen := make([]bool, len(k.round.lots))
 	var spreads []protocol.Spread
 	menus := make([]protocol.JobBids, 0, len(o.Jobs))
+	options := 0
+	for i := range o.Jobs {
+		options += len(o.Jobs[i].Options)
+	}
+	all := make([]protocol.BidOption, 0, options) // that are kept
 	for _, m := range o.Jobs {
 		i, ok := k.round.index[m.Job]
-		if !ok || seen[m.Job] {
+		if !ok || seen[i] {
 			k.counts["offer-for-unknown-job"]++
 			continue
 		}
-		seen[m.Job] = true
+		seen[i] = true
 		job := &k.round.lots[i].job
-		kept := make([]protocol.BidOption, 0, len(m.Options))
+		kept := all[len(all):len(all)]
 		var sized []sizedOption
 		for x := range m.Options {
 			opt := &m.Options[x]
@@ -70,7 +75,8 @@ func (k *Market) validateBids(site string, o protocol.Bids) protocol.Bids {
 		if len(m.Options) > 0 && len(kept) == 0 {
 			m.Why = protocol.Reason{Code: protocol.ImpossibleBid}
 		}
-		m.Options = kept
+		all = all[:len(all)+len(kept)]
+		m.Options = slices.Clip(kept)
 		menus = append(menus, m)
 	}
 	o.Jobs, o.Spreads = menus, spreads
