@@ -1,12 +1,13 @@
 # A live federation on this machine: what it takes, beside what NATS takes.
 SITES ?= 4,16,64
+RUNS ?= 5
 
 .PHONY: bench-live bench-settle bench-memory bench-thousand
 
-## bench-live: auctions a second and submit-to-award at SITES sites, beside the bare server's floor; then with a dead one of four
+## bench-live: five times auctions a second and submit-to-award at SITES sites, beside the bare server's floor, with medians; then four sites beside four of which one is dead (20 minutes)
 bench-live:
-	$(GO) run ./lab/load -sites $(SITES)
-	$(GO) run ./lab/load -sites 4 -dead 1
+	$(GO) run ./lab/load -sites $(SITES) -runs $(RUNS)
+	$(GO) run ./lab/load -sites 4 -dead 1 -runs $(RUNS)
 
 ## bench-settle: jobs a second from submission to settlement at 16 sites, for a minute, without and with a flush of each entry
 bench-settle:

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"testing"
 	"time"
 )
@@ -12,7 +13,7 @@ import (
 func TestALiveFederationIsMeasured(t *testing.T) {
 	const most = 3 // what else a machine does may befall a floor, and not what stands on it
 	for tries := 1; ; tries++ {
-		r := measured(t)
+		r := measured[loadResult](t)
 		if r.Sites != 3 || r.Award.P99 < r.Award.P50 || r.Floor.P50 <= 0 || r.Bids <= 0 || r.JobsPerSecond <= 0 || r.AuctionsPerSecond <= 0 {
 			t.Errorf("measured %+v", r)
 		}
@@ -27,19 +28,29 @@ func TestALiveFederationIsMeasured(t *testing.T) {
 
 // One dead site of four holds no award up for a window of two seconds, once the market has noticed.
 func TestADeadSiteDoesNotHoldAwardsUp(t *testing.T) {
-	r := measured(t, "-sites", "4", "-dead", "1")
-	if r.Sites != 4 || r.Dead != 1 || r.Award.P50 >= 2*time.Second {
+	r := measured[deadResult](t, "-sites", "4", "-dead", "1", "-each", "8")
+	if r.Sites != 4 || r.Dead != 1 || len(r.Runs) != 1 || r.Runs[0].With.P50 >= 2*time.Second || r.P50.Mean <= -1 {
 		t.Errorf("measured %+v", r)
 	}
 }
 
-func measured(t *testing.T, more ...string) loadResult {
+func TestRunsAreSummarized(t *testing.T) {
+	if got, want := meanAndSD([]float64{0.1, 0.3, 0.2}), (spreadOfRuns{0.2, 0.1}); math.Abs(got.Mean-want.Mean)+math.Abs(got.SD-want.SD) > 1e-9 {
+		t.Errorf("mean and sd of runs: %+v; want %+v", got, want)
+	}
+	if got := medianOf([]int{9, 1, 4, 7, 3}, func(n int) int { return 10 * n }); got != 40 {
+		t.Errorf("median of runs: %d; want 40", got)
+	}
+}
+
+// measured returns what a measurement in JSON has of the one number of sites.
+func measured[R any](t *testing.T, more ...string) R {
 	t.Helper()
 	var out bytes.Buffer
 	if err := runLoadTest(t.Context(), append([]string{"-sites", "3", "-sync", "no", "-each", "20", "-burst", "60", "-json"}, more...), &out); err != nil {
 		t.Fatal(err)
 	}
-	var all []loadResult
+	var all []R
 	if err := json.Unmarshal(out.Bytes(), &all); err != nil || len(all) != 1 {
 		t.Fatalf("%s: %v", out.Bytes(), err)
 	}

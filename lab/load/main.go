@@ -26,7 +26,6 @@ import (
 	"runtime/pprof"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/gridbid/gridbid/internal/daemon"
@@ -51,7 +50,8 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fs := flag.NewFlagSet("load", flag.ContinueOnError)
 	sites := fs.String("sites", "4,16,64", "numbers of sites, separated by commas; each is measured")
-	dead := fs.Int("dead", 0, "of these, sites that stop before the measurement")
+	dead := fs.Int("dead", 0, "of these, sites that stop: their awards are compared with those of a federation that has all, instead")
+	runs := fs.Int("runs", 1, "how often each is measured; of several runs the medians are printed, too")
 	flush := fs.String("sync", "no,yes", "whether the server syncs each entry of the event log to disk: no, yes or no,yes")
 	each := fs.Int("each", 400, "jobs submitted one after the other, at each number of sites")
 	burst := fs.Int("burst", 2000, "jobs submitted with up to 64 in flight")
@@ -87,6 +87,7 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 	}
 	var all []loadResult
 	var rates []settledRate
+	var dying []deadResult
 	for word := range strings.SplitSeq(*sites, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 || n > 1000 {
@@ -94,6 +95,9 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 		}
 		if *dead < 0 || *dead >= n {
 			return fmt.Errorf("-dead %d: want fewer than the %d sites", *dead, n)
+		}
+		if *runs < 1 {
+			return fmt.Errorf("-runs %d: want at least 1", *runs)
 		}
 		for way := range strings.SplitSeq(*flush, ",") {
 			if way != "no" && way != "yes" {
@@ -107,11 +111,21 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 				rates = append(rates, r)
 				continue
 			}
-			r, err := measureFederation(ctx, n, *dead, way == "yes", *each, *burst)
-			if err != nil {
-				return err
+			if *dead > 0 {
+				r, err := measureDeadSites(ctx, n, *dead, way == "yes", *each, *runs)
+				if err != nil {
+					return err
+				}
+				dying = append(dying, r)
+				continue
 			}
-			all = append(all, r)
+			for range *runs {
+				r, err := measureFederation(ctx, n, way == "yes", *each, *burst)
+				if err != nil {
+					return err
+				}
+				all = append(all, r)
+			}
 		}
 	}
 	switch {
@@ -119,10 +133,14 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 		return json.NewEncoder(out).Encode(rates)
 	case *settle > 0:
 		return writeSettledRates(out, rates)
+	case *asJSON && *dead > 0:
+		return json.NewEncoder(out).Encode(dying)
+	case *dead > 0:
+		return writeDeadResults(out, dying)
 	case *asJSON:
 		return json.NewEncoder(out).Encode(all)
 	}
-	return writeLatencyTable(out, all)
+	return writeLatencyTable(out, all, *runs)
 }
 
 // writeMemory has one market settle n jobs, and prints what memory it takes.
@@ -159,52 +177,4 @@ func writeDirectRounds(out io.Writer, sites int, asJSON bool) error {
 		}
 	}
 	return nil
-}
-
-// writeLatencyTable prints times in milliseconds.
-func writeLatencyTable(out io.Writer, all []loadResult) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	ms := func(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/1e6) }
-	fmt.Fprintln(w, "sites\tdead\tsync\tjobs/s\tauctions/s\taward p50\tp99\tfloor p50\tp99\tdurable p50\tp99\tbids p99\tof aim\tof durable aim\tp50 by p50\tp99 by p99\taward CPU\tdurable CPU\t")
-	for _, r := range all {
-		sync := "no"
-		if r.Sync {
-			sync = "yes"
-		}
-		fmt.Fprintf(w, "%d\t%d\t%s\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t%.2f\t%.1f\t%.1f\t%s\t%s\t\n", r.Sites, r.Dead, sync, r.JobsPerSecond, r.AuctionsPerSecond,
-			ms(r.Award.P50), ms(r.Award.P99), ms(r.Floor.P50), ms(r.Floor.P99), ms(r.Durable.P50), ms(r.Durable.P99), ms(r.Bids),
-			float64(r.Award.P99)/float64(r.Aim), float64(r.Award.P99)/float64(r.DurableAim),
-			float64(r.Award.P50)/float64(r.Durable.P50), float64(r.Award.P99)/float64(r.Durable.P99), ms(r.AwardCPU), ms(r.DurableCPU))
-	}
-	fmt.Fprintln(w, "")
-	for i, r := range all {
-		if i == 0 {
-			fmt.Fprint(w, "sites\tsync\t")
-			for _, s := range r.Stages {
-				fmt.Fprintf(w, "%s p50\tp99\t", s.To)
-			}
-			fmt.Fprintln(w)
-		}
-		fmt.Fprintf(w, "%d\t%v\t", r.Sites, r.Sync)
-		for _, s := range r.Stages {
-			fmt.Fprintf(w, "%s\t%s\t", ms(s.P50), ms(s.P99))
-		}
-		fmt.Fprintln(w)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(out, `Milliseconds from the submission of a job to its award, one job at a time, with
-all event log writes; the market does not wait to gather jobs. Sync: the server
-syncs each entry of the event log to disk before it acknowledges. Floor: a server
-of the same kind carries messages of the same lengths to as many connections and
-back, without any computation or write. Durable: the floor plus %d writes to the
-same stream, as many as an award takes. Bids: the time in which this machine's
-processors compute all sites' bids for one job. Aim: three times the floor's p99,
-plus the bids; the columns show the award's p99 relative to it. By: the award's p50 and
-p99 by the durable floor's. CPU: user and system time of the whole process for one
-award, and for one round of the durable floor. Awards and floors are
-measured in turn, floors while the federation is idle.
-`, writesPerAward)
-	return err
 }

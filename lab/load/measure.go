@@ -34,7 +34,6 @@ func latencySpreadOf(all []time.Duration) latencySpread {
 // A loadResult is the measurement at one number of sites.
 type loadResult struct {
 	Sites             int            `json:"sites"`
-	Dead              int            `json:"dead"` // of Sites: they stopped before the measurement
 	Sync              bool           `json:"sync"` // whether the server syncs each entry to disk
 	Award             latencySpread  `json:"award"`
 	Floor             latencySpread  `json:"floor"`
@@ -53,8 +52,8 @@ type loadResult struct {
 // on the machine affects all of them.
 const batchCount = 8
 
-// measureFederation measures a federation of n sites, of which some are dead, and its floors.
-func measureFederation(ctx context.Context, n, dead int, flush bool, each, burst int) (r loadResult, err error) {
+// measureFederation measures a federation of n sites, and its floors.
+func measureFederation(ctx context.Context, n int, flush bool, each, burst int) (r loadResult, err error) {
 	s, err := loadSites(n)
 	if err != nil {
 		return r, err
@@ -64,8 +63,7 @@ func measureFederation(ctx context.Context, n, dead int, flush bool, each, burst
 		return r, err
 	}
 	defer f.close()
-	r.Sites, r.Dead, r.Sync = n, dead, flush
-	f.stopSites(dead)
+	r.Sites, r.Sync = n, flush
 	// Caches, connections and the sites' profiles are warm after this.
 	if _, err := f.awardsOneByOne(ctx, "warm", 20+each/10); err != nil {
 		return r, err
@@ -108,7 +106,7 @@ func measureFederation(ctx context.Context, n, dead int, flush bool, each, burst
 		}
 	}
 	r.AwardCPU, r.DurableCPU = r.AwardCPU/time.Duration(len(awards)), r.DurableCPU/batchCount
-	r.Award, r.Floor, r.Durable, r.Bids = latencySpreadOf(awards), latencySpreadOf(bare), latencySpreadOf(durable), f.bids.roundTime(n-dead)
+	r.Award, r.Floor, r.Durable, r.Bids = latencySpreadOf(awards), latencySpreadOf(bare), latencySpreadOf(durable), f.bids.roundTime(n)
 	r.Aim, r.DurableAim = 3*r.Floor.P99+r.Bids, 3*r.Durable.P99+r.Bids
 	r.Stages = f.stages.phaseLatencies()
 	// Throughput is measured last: its load would disturb the times above.
