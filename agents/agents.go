@@ -70,6 +70,7 @@ type Agent struct {
 	planning            protocol.Planning     // of the last valid call
 	sitePrices          protocol.SitePrices   // the last ones
 	roomPrices          shadowPrices          // of the last call: what GPUs here are worth to jobs
+	asked               askedGPUs             // by jobs: see replicasBeyond
 	strategy            BidStrategy
 	delivery            Delivery                         // of the strategy
 	pricedStarts        []pricedOption                   // scratch of bestOptionPerStart
@@ -268,6 +269,9 @@ func (a *Agent) handleMessage(now protocol.Time, m protocol.Message) []protocol.
 			a.lastCall = m
 			b = a.withSitePrices(b, b.Round)
 			a.roomPrices = newShadowPrices(b.ShadowPrices, a.cfg.Site)
+			if a.cfg.Services {
+				a.asked.observeCall(now, b.Jobs, a.fleet.PoolTotals())
+			}
 			return a.answerCall(now, b)
 		case protocol.QuoteRequest:
 			return a.answerQuoteRequest(now, a.withSitePrices(b.Call, 0))

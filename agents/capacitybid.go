@@ -30,7 +30,9 @@ func (a *Agent) bidForService(now protocol.Time, s *protocol.Service, w protocol
 		b.Held = h.status()
 		b.Held.Service = ""
 		for _, r := range h.replicas {
-			b.HeldCost += (price.hourly(r.Power) + price.ofRoom(s, r.Model)) / protocol.Microdollars(len(h.replicas))
+			cost, carbon := price.hourly(r.Power)
+			b.HeldCost += (cost + price.ofRoom(s, r.Model)) / protocol.Microdollars(len(h.replicas))
+			b.HeldCarbon += carbon / protocol.Milligrams(len(h.replicas))
 			draw = max(draw, r.Power)
 		}
 		b.Hourly = price.nextHour(draw)
@@ -47,13 +49,20 @@ func (a *Agent) bidForService(now protocol.Time, s *protocol.Service, w protocol
 	for _, q := range a.fleet.QuoteReplicas(now, j, protocol.MaxReplicas) {
 		b.Available++
 		draw = max(draw, s.PowerOn(q.Model, q.Power))
-		cost := price.hourly(s.PowerOn(q.Model, q.Power)+q.WakesDrawn) + price.ofRoom(s, q.Model)
-		if n := len(b.Steps); n > 0 && b.Steps[n-1].Cost == cost {
+		next := protocol.CostStep{Count: 1}
+		next.Cost, next.Carbon = price.hourly(s.PowerOn(q.Model, q.Power) + q.WakesDrawn)
+		next.Cost += price.ofRoom(s, q.Model)
+		if n := len(b.Steps); n > 0 && b.Steps[n-1].Cost == next.Cost && b.Steps[n-1].Carbon == next.Carbon {
 			b.Steps[n-1].Count++
 		} else {
-			b.Steps = append(b.Steps, protocol.CostStep{Count: 1, Cost: cost})
+			b.Steps = append(b.Steps, next)
 		}
 	}
+	here := b.Available
+	if h := a.services[s.ID]; h != nil {
+		here += len(h.replicas)
+	}
+	b.Beyond = a.replicasBeyond(now, s, here)
 	b.Hourly = price.nextHour(draw)
 	if b.Available == 0 {
 		if _, b.Why = a.fleet.RunConfigs(j); b.Why.Code == "" {
@@ -70,16 +79,18 @@ type replicaPricing struct {
 	weights     protocol.Weights
 }
 
-// hourly returns what a draw costs in an hour, as the mean of the span: money and carbon at its price.
-func (p *replicaPricing) hourly(power protocol.Milliwatts) protocol.Microdollars {
+// hourly returns what a draw costs in an hour, as the mean of the span: money and carbon at its price, and
+// that carbon.
+func (p *replicaPricing) hourly(power protocol.Milliwatts) (protocol.Microdollars, protocol.Milligrams) {
 	if p.agent.curve == nil {
-		return 0
+		return 0, 0
 	}
 	_, carbon, money := p.agent.curve.CostBetween(p.from, p.until, power)
-	hours := max(p.until.Sub(p.from)/time.Millisecond, 1)
-	cost := float64(money+p.weights.CarbonCost(carbon)) * float64(time.Hour/time.Millisecond) / float64(hours)
+	inAnHour := float64(time.Hour/time.Millisecond) / float64(max(p.until.Sub(p.from)/time.Millisecond, 1))
+	cost := float64(money+p.weights.CarbonCost(carbon)) * inAnHour
 	const most = float64(protocol.MaxMoney) / 2
-	return protocol.Microdollars(min(max(cost, -most), most))
+	emitted := min(max(float64(carbon)*inAnHour, 0), float64(protocol.MaxCarbon))
+	return protocol.Microdollars(min(max(cost, -most), most)), protocol.Milligrams(emitted)
 }
 
 // nextHour returns what a draw takes in the hour from now on.

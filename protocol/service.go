@@ -40,6 +40,8 @@ type Service struct {
 	Division Division     `msgpack:"dv,omitempty"`
 	Move     MoveSettings `msgpack:"mv,omitempty"`
 
+	CarbonWeight Milli `msgpack:"cw,omitempty"` // how many times the federation's price of carbon counts where it is divided by cost; 0: once
+
 	Task Task `msgpack:"tk,omitempty"` // what a replica runs; left out of calls for capacity
 }
 
@@ -106,6 +108,14 @@ func (s *Service) MoveHorizon() time.Duration {
 	return s.Move.Horizon
 }
 
+// CarbonFactor returns how many times the price of carbon counts for s, in thousandths.
+func (s *Service) CarbonFactor() Milli {
+	if s.CarbonWeight == 0 {
+		return 1000
+	}
+	return s.CarbonWeight
+}
+
 // DefaultMoveHorizon is how long a replica is expected to stay where it is.
 const DefaultMoveHorizon = 6 * time.Hour
 
@@ -128,6 +138,7 @@ const (
 	maxServiceTiers   = 16
 	maxServiceWeights = 1024
 	maxWeight         = 1_000_000
+	maxCarbonWeight   = 1_000_000 // a thousand times
 )
 
 // Replica returns one replica as a job, for all that reckons with jobs' demand. It never ends by plan.
@@ -170,6 +181,10 @@ func (s *Service) InvalidReason() string {
 		return "replicas: outside of min and max"
 	case s.Move.Cost < 0 || s.Move.Cost > MaxMoney || s.Move.Horizon < 0 || s.Move.Horizon > MaxRun:
 		return "move: a negative or absurd cost or horizon"
+	case s.CarbonWeight < 0 || s.CarbonWeight > maxCarbonWeight:
+		return "carbon_weight: want 0..1000"
+	case s.CarbonWeight != 0 && s.Division.Rule != DivideByCost:
+		return "carbon_weight: only division by cost weighs carbon: leave it out, or divide by cost"
 	case nameTooLong(s.Affinity) || nameTooLong(s.AntiAffinity):
 		return "affinity or anti_affinity: a name longer than 128 bytes"
 	case s.Affinity != "" && s.Affinity == s.AntiAffinity:

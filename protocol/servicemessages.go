@@ -49,19 +49,22 @@ type (
 
 	// A ReplicaBid is what a site could run of a service, next to all that is there and planned.
 	ReplicaBid struct {
-		Service   ServiceID     `msgpack:"sv"`
-		Available int           `msgpack:"a,omitempty"`  // further replicas that fit now
-		Steps     []CostStep    `msgpack:"c,omitempty"`  // of these, in the order in which they would be placed
-		HeldCost  Microdollars  `msgpack:"hc,omitempty"` // an hour, of each replica that is here
-		Held      ReplicaStatus `msgpack:"h,omitempty"`  // as of now
-		Why       Reason        `msgpack:"w,omitempty"`  // why none is available
-		Hourly    ReplicaUse    `msgpack:"u,omitempty"`  // of the replica, here or to come, that draws most: in the hour from now on
+		Service    ServiceID     `msgpack:"sv"`
+		Available  int           `msgpack:"a,omitempty"`  // further replicas that fit now
+		Steps      []CostStep    `msgpack:"c,omitempty"`  // of these, in the order in which they would be placed
+		HeldCost   Microdollars  `msgpack:"hc,omitempty"` // an hour, of each replica that is here
+		HeldCarbon Milligrams    `msgpack:"hg,omitempty"` // emitted in that hour, which HeldCost has at its price
+		Beyond     int           `msgpack:"by,omitempty"` // of those here and available, the last so many would take GPUs that are left to jobs
+		Held       ReplicaStatus `msgpack:"h,omitempty"`  // as of now
+		Why        Reason        `msgpack:"w,omitempty"`  // why none is available
+		Hourly     ReplicaUse    `msgpack:"u,omitempty"`  // of the replica, here or to come, that draws most: in the hour from now on
 	}
 
 	// A CostStep is replicas that cost the same.
 	CostStep struct {
-		Count int          `msgpack:"n"`
-		Cost  Microdollars `msgpack:"c"` // of one replica for an hour: energy and carbon at their prices, with the idle draw of a node that it wakes, and what its GPUs are worth to jobs
+		Count  int          `msgpack:"n"`
+		Cost   Microdollars `msgpack:"c"`           // of one replica for an hour: energy and carbon at their prices, with the idle draw of a node that it wakes, and what its GPUs are worth to jobs
+		Carbon Milligrams   `msgpack:"g,omitempty"` // emitted in that hour, which Cost has at its price
 	}
 
 	// ServiceDivision is the coordinator's decision how a service is divided. It is broadcast.
@@ -78,8 +81,12 @@ type (
 		Lack     Reason       `msgpack:"l,omitempty"` // why some are pending
 		Deleted  bool         `msgpack:"g,omitempty"` // the service was deleted
 
+		// CarbonDoubled is where a rebalance would put the replicas if carbon were twice as dear, beside where it
+		// would put them as it is; empty: the bids do not say what replicas emit, or they are not divided by cost.
+		CarbonDoubled []SiteCount `msgpack:"x2,omitempty"`
+
 		// Preview is of what a rebalance would decide; nothing follows from it. Stay is the cost an hour of the
-		// same replicas if none moves, Starts what the moves cost, once.
+		// same replicas if none moves, Starts what the moves cost, once; of any rebalance by cost.
 		Preview bool         `msgpack:"pv,omitempty"`
 		Stay    Microdollars `msgpack:"sy,omitempty"`
 		Starts  Microdollars `msgpack:"st,omitempty"`
@@ -255,13 +262,13 @@ func (b *CapacityBid) isPossible() bool {
 	seen := make(map[ServiceID]bool, len(b.Services))
 	for i := range b.Services {
 		r := &b.Services[i]
-		if seen[r.Service] || r.Available < 0 || r.Available > MaxReplicas || !withinBounds(r.HeldCost, MaxMoney) || !r.Held.isPossible() || !r.Hourly.isPossible() {
+		if seen[r.Service] || r.Available < 0 || r.Available > MaxReplicas || !withinBounds(r.HeldCost, MaxMoney) || r.Beyond < 0 || r.Beyond > 2*MaxReplicas || r.HeldCarbon < 0 || r.HeldCarbon > MaxCarbon || !r.Held.isPossible() || !r.Hourly.isPossible() {
 			return false
 		}
 		seen[r.Service] = true
 		sum := 0
 		for _, s := range r.Steps {
-			if s.Count <= 0 || s.Count > MaxReplicas || !withinBounds(s.Cost, MaxMoney) {
+			if s.Count <= 0 || s.Count > MaxReplicas || !withinBounds(s.Cost, MaxMoney) || s.Carbon < 0 || s.Carbon > MaxCarbon {
 				return false
 			}
 			if sum += s.Count; sum > r.Available {

@@ -108,6 +108,22 @@ func (f *Fleet) AdoptReplica(now protocol.Time, j protocol.Job, p protocol.Repli
 	return ok
 }
 
+// JobsGPUs returns how many GPUs of a model jobs hold now or have reserved, in thousandths.
+func (f *Fleet) JobsGPUs(model string) (all protocol.Milli) {
+	for _, i := range f.poolOf(model).nodes {
+		n := &f.nodes[i]
+		for _, r := range n.jobs {
+			if !r.isReplica {
+				all += r.Job.TotalGPUMilli()
+			}
+		}
+		for k := range n.reservations {
+			all += n.reservations[k].job.TotalGPUMilli()
+		}
+	}
+	return all
+}
+
 // Version counts the changes of runs, reservations and nodes: between two equal ones no capacity came
 // or went.
 func (f *Fleet) Version() int { return f.version }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/internal/printer"
+	"github.com/gridbid/gridbid/lab/bench"
 	"github.com/gridbid/gridbid/lab/serviceday"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
@@ -22,8 +23,10 @@ type serviceBenchFlags struct {
 	data  string
 	jobs  int
 	draws int
+	first int
 	rate  float64
 	rows  []string
+	out   string
 }
 
 // newBenchServicesCommand is `gridbid bench services`.
@@ -39,7 +42,10 @@ traffic are the same in all rows. The table has the means over days and draws, a
 no placement can be below, and each row against the even split with its interval.
 
 The requests are those of Azure's trace of 2023, of an hour, made to a day: copies of it
-one over the other, thinned to the rate of each origin in each minute.`,
+one over the other, thinned to the rate of each origin in each minute.
+
+Replays that are done are kept in the folder of --out: the same command goes on where it was
+stopped. Another build of gridbid replays all.`,
 		Example: `  gridbid bench services --data ../shared/data
   gridbid bench services real-days/ordinary_2022-04-13 --draws 6`,
 		Args: cobra.ArbitraryArgs,
@@ -49,6 +55,8 @@ one over the other, thinned to the rate of each origin in each minute.`,
 	fl.StringVar(&f.data, "data", dataFolder(), "folder of recorded series and traces; also $GRIDBID_DATA")
 	fl.IntVar(&f.jobs, "jobs", 2000, "batch jobs of each day")
 	fl.IntVar(&f.draws, "draws", 2, "draws of jobs and load of each day")
+	fl.IntVar(&f.first, "first-draw", 1, "number of the first of them: other numbers are other jobs and another load")
+	fl.StringVar(&f.out, "out", ".gridbid/bench-services", "`FOLDER` for replays that are done")
 	fl.Float64Var(&f.rate, "rate", 400, "requests per second, as the mean of the day")
 	fl.StringArrayVar(&f.rows, "rows", nil, "`ROW` to run beside the even split, repeatable (default: all)")
 	f.registerOutput(cmd)
@@ -57,8 +65,8 @@ one over the other, thinned to the rate of each origin in each minute.`,
 
 // run replays all days, and prints their tables.
 func (f *serviceBenchFlags) run(cmd *cobra.Command, names []string) error {
-	if f.jobs < 1 || f.draws < 1 || !(f.rate > 0 && f.rate <= 1000) {
-		return usageError{fmt.Errorf("--jobs %d, --draws %d, --rate %g: want 1 or more, 1 or more, and more than 0 to 1000", f.jobs, f.draws, f.rate)}
+	if f.jobs < 1 || f.draws < 1 || f.first < 1 || !(f.rate > 0 && f.rate <= 1000) {
+		return usageError{fmt.Errorf("--jobs %d, --draws %d, --first-draw %d, --rate %g: want 1 or more, three times, and more than 0 to 1000", f.jobs, f.draws, f.first, f.rate)}
 	}
 	rows, err := f.rowsToRun()
 	if err != nil {
@@ -74,24 +82,35 @@ func (f *serviceBenchFlags) run(cmd *cobra.Command, names []string) error {
 	if len(names) == 0 {
 		names = slices.DeleteFunc(spec.ShippedNames(), func(n string) bool { return n == spec.DefaultScenario })
 	}
+	if err := ensureWritableFolder(f.out); err != nil {
+		return usageError{fmt.Errorf("--out: %w", err)}
+	}
+	cache := bench.Cache{Dir: f.out}
+	if cache.Program, err = buildFingerprint(); err != nil {
+		return err
+	}
 	var all []serviceday.Result
 	for _, name := range names {
-		for draw := range f.draws {
-			s, err := spec.LoadScenario(name, spec.Options{Data: f.data, MaxJobs: f.jobs, Draw: draw + 1})
+		for draw := f.first; draw < f.first+f.draws; draw++ {
+			s, err := spec.LoadScenario(name, spec.Options{Data: f.data, MaxJobs: f.jobs, Draw: draw})
 			if err != nil {
 				return usageError{err}
 			}
-			day, err := serviceday.NewDay(world, s, draw+1, f.rate)
+			day, err := serviceday.NewDay(world, s, draw, f.rate)
 			if err != nil {
 				return usageError{err}
 			}
 			for _, row := range rows {
-				r, err := day.Run(cmd.Context(), row)
+				r, ran, err := day.RunCached(cmd.Context(), row, cache)
 				if err != nil {
 					return err
 				}
 				all = append(all, r)
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s draw %d %s: $%.2f, %.1f kg, %.3f %% in time, jobs $%.2f\n", r.Day, r.Draw, r.Row, r.TotalUSD, r.Kg, 100*r.Attained, r.JobsUSD)
+				how := "replayed"
+				if !ran {
+					how = "cached"
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s draw %d %s: $%.2f, %.1f kg, %.3f %% in time, jobs $%.2f (%s)\n", r.Day, r.Draw, r.Row, r.TotalUSD, r.Kg, 100*r.Attained, r.JobsUSD, how)
 			}
 		}
 	}

@@ -79,14 +79,14 @@ func (k *Services) divide(now protocol.Time, s *service, c *call, sites []Site) 
 		s.due, s.cause, s.rebalance = now.Add(k.cfg.Check), "", false
 		return
 	}
-	k.conclude(now, s, d, cause, c, sites)
+	k.conclude(now, s, r, d, cause, c, sites)
 }
 
 // conclude decides by a division, and has a service that is not settled looked at again.
-func (k *Services) conclude(now protocol.Time, s *service, d division.Division, cause protocol.Code, c *call, sites []Site) {
+func (k *Services) conclude(now protocol.Time, s *service, r division.Request, d division.Division, cause protocol.Code, c *call, sites []Site) {
 	s.due, s.cause, s.rebalance = 0, "", false
 	d.Pending += s.overQuota
-	k.decide(now, s, d, cause, c, sites)
+	k.decide(now, s, r, d, cause, c, sites)
 	if s.pending > 0 || d.Placed > s.spec.Wanted || s.isUnsettled() { // a site that did not answer may keep too many
 		s.due = now.Add(k.cfg.Check).Floor(k.cfg.Check)
 	}
@@ -134,7 +134,9 @@ func (k *Services) request(now protocol.Time, s *service, c *call, sites []Site)
 		x := division.Site{Name: site.Name, Region: site.Location.Region, Provider: site.Location.Provider, Tier: tier, Weight: p.WeightOf(site.Name), Held: s.target[site.Name], Start: p.Move.Cost, Silent: true}
 		if bid := c.bids[site.Name]; bid != nil {
 			if row, ok := bid.available(p.ID, p); ok {
-				fill(&x, row, max(s.wish[site.Name].count-x.Held, 0))
+				back := s.heldBack(&x)
+				x.Silent, x.Free = false, row.Available+back
+				x.Steps = k.stepsOf(row, x.Held+back, p.GPUMilli(), p.CarbonFactor())
 				if barred[site.Name] { // what runs there stays, and no more comes
 					x.Free = 0
 				}
@@ -145,20 +147,32 @@ func (k *Services) request(now protocol.Time, s *service, c *call, sites []Site)
 	return r
 }
 
-// fill sets room and costs of a site from its bid. Back replicas are held back there while their
-// successors start: they are room at the cost of one that runs.
-func fill(x *division.Site, row protocol.ReplicaBid, back int) {
-	x.Silent, x.Free = false, row.Available+back
-	held := row.HeldCost
-	if held == 0 && len(row.Steps) > 0 {
-		held = row.Steps[0].Cost // it has not placed them yet
+// heldBack returns how many replicas are held back at a site while their successors start: they are room
+// at the cost of one that runs.
+func (s *service) heldBack(x *division.Site) int { return max(s.wish[x.Name].count-x.Held, 0) }
+
+// stepsOf returns what a site bids that replicas cost, the first so many of which it holds, with carbon at
+// so many thousandths of its price. Those beyond what is left to jobs cost what it costs that a job waits for
+// their GPUs, as it may then: so they go elsewhere if that is not dearer yet.
+func (k *Services) stepsOf(row protocol.ReplicaBid, held int, each, factor protocol.Milli) (steps []division.Step) {
+	of := protocol.CostStep{Count: held, Cost: row.HeldCost, Carbon: row.HeldCarbon}
+	if of.Cost == 0 && len(row.Steps) > 0 {
+		of.Cost, of.Carbon = row.Steps[0].Cost, row.Steps[0].Carbon // it has not placed them yet
 	}
-	if n := x.Held + back; n > 0 {
-		x.Steps = append(x.Steps, division.Step{Replicas: n, Cost: held})
+	waits := k.cfg.Weights.WaitNow * protocol.Microdollars(each) / 1000
+	left := max(held+row.Available-row.Beyond, 0) // within what is left to replicas
+	add := func(n int, cost protocol.Microdollars) {
+		if n > 0 {
+			steps = append(steps, division.Step{Replicas: n, Cost: min(cost, protocol.MaxMoney)})
+		}
 	}
-	for _, s := range row.Steps {
-		x.Steps = append(x.Steps, division.Step{Replicas: s.Count, Cost: s.Cost})
+	for _, x := range slices.Insert(slices.Clone(row.Steps), 0, of) {
+		cost, within := k.weighCarbon(x, factor), min(x.Count, left)
+		left -= within
+		add(within, cost)
+		add(x.Count-within, cost+waits)
 	}
+	return steps
 }
 
 // kindOf returns the kind of division of a rule.
@@ -185,7 +199,7 @@ func (s *service) stuckReplicas(now protocol.Time, sites []division.Site) (all [
 }
 
 // decide records a division and tells the sites what changes.
-func (k *Services) decide(now protocol.Time, s *service, d division.Division, cause protocol.Code, c *call, sites []Site) {
+func (k *Services) decide(now protocol.Time, s *service, r division.Request, d division.Division, cause protocol.Code, c *call, sites []Site) {
 	counts := make(map[string]int)
 	for _, x := range d.Shares {
 		if x.Replicas > 0 {
@@ -210,6 +224,7 @@ func (k *Services) decide(now protocol.Time, s *service, d division.Division, ca
 	b := protocol.ServiceDivision{Service: s.spec.ID, Decision: s.decision, Wanted: s.spec.Wanted, Pending: d.Pending, Why: protocol.Reason{Code: cause}, Lack: s.lack}
 	if s.spec.Division.Rule == protocol.DivideByCost {
 		b.Cost, b.Bound = d.Cost, d.LowerBound
+		k.compare(&b, s, r, d, c)
 	}
 	grows, shrinks := false, false
 	for _, site := range namesOf(before, counts) {

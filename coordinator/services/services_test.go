@@ -21,8 +21,9 @@ type federation struct {
 	sites   []Site
 	gpus    map[string]int // of each site
 	held    map[string]map[protocol.ServiceID]protocol.AssignReplicas
-	mute    map[string]bool // does not answer
-	starts  map[string]bool // its replicas do not run yet
+	mute    map[string]bool                             // does not answer
+	rows    func(site string, row *protocol.ReplicaBid) // changes what is bid; nil: nothing
+	starts  map[string]bool                             // its replicas do not run yet
 	senders map[protocol.Party]*protocol.Sender
 	events  []protocol.Message
 	said    []protocol.Body
@@ -116,6 +117,9 @@ func (f *federation) bid(site string, c protocol.CallForCapacity) protocol.Capac
 		row.Held.Service = ""
 		if row.Available > 0 {
 			row.Steps = []protocol.CostStep{{Count: row.Available, Cost: 5}}
+		}
+		if f.rows != nil {
+			f.rows(site, &row)
 		}
 		o.Services = append(o.Services, row)
 	}

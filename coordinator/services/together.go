@@ -44,7 +44,7 @@ func (k *Services) divideTogether(now protocol.Time, all []*service, c *call, si
 		return false
 	}
 	for i, s := range all {
-		k.conclude(now, s, joint.Divisions[i], s.cause, c, sites)
+		k.conclude(now, s, requests[i], joint.Divisions[i], s.cause, c, sites)
 	}
 	return true
 }

@@ -76,6 +76,8 @@ var divisionRules = map[protocol.DivisionRule]string{
 	protocol.DivideByCost:     "each replica goes where it costs least",
 	protocol.DivideByCapacity: "replicas go to sites in proportion to those that fit there",
 	protocol.DivideByWeights:  "replicas go to sites by given weights, as far as they fit",
+
+	protocol.DivideAmongFewest: "replicas go to the fewest sites that have room, in proportion to those that fit there",
 }
 
 // divisionSentences says what the newest decision was, and by which rule.
@@ -97,6 +99,21 @@ func divisionSentences(s *history.ServiceRecord, v history.ServiceState) (all []
 	all = append(all, text+".", "The rule is that "+divisionRules[s.Service.Division.Rule]+".")
 	if d.Cost != 0 || d.Bound != 0 {
 		all = append(all, fmt.Sprintf("By the bids the replicas cost %s an hour together, and no division of as many under the same rules costs less than %s.", format.FormatDollars(d.Cost), format.FormatDollars(d.Bound)))
+	}
+	if d.Move && d.Why.Code == protocol.Rebalanced {
+		all = append(all, fmt.Sprintf("Moving saves %s an hour, and costs %s once.", format.FormatDollars(d.Stay-d.Cost), format.FormatDollars(d.Starts)))
+	}
+	if len(d.CarbonDoubled) > 0 {
+		changes := []string{}
+		for _, x := range d.CarbonDoubled {
+			if x.Count != x.Before {
+				changes = append(changes, fmt.Sprintf("%d in place of %d at %s", x.Count, x.Before, format.CleanText(x.Site)))
+			}
+		}
+		if len(changes) == 0 {
+			changes = []string{"the same replicas at each site"}
+		}
+		all = append(all, fmt.Sprintf("If carbon were twice as dear, a rebalance would put %s.", format.JoinWithAnd(changes)))
 	}
 	return all
 }

@@ -63,6 +63,7 @@ type Spec struct {
 	MaxProviders int            `yaml:"max_providers,omitempty"`
 	Affinity     string         `yaml:"affinity,omitempty"`
 	AntiAffinity string         `yaml:"anti_affinity,omitempty"`
+	CarbonWeight float64        `yaml:"carbon_weight,omitempty"`
 }
 
 // A MoveSpec says what moving a replica costs.
@@ -108,7 +109,7 @@ func (x Spec) Service(at func(key, format string, args ...any) error) (protocol.
 	s := protocol.Service{
 		ID: protocol.ServiceID(x.ID), Tenant: x.Tenant, Priority: x.Priority, Wanted: x.Replicas, Min: x.Min, Max: x.Max,
 		GPUs: x.GPUs, GPUMemory: mib(x.GPUMemory), CPU: protocol.Milli(math.Round(x.CPU * 1000)), Memory: mib(x.Memory), Models: x.Models, Sites: x.Sites,
-		Affinity: x.Affinity, AntiAffinity: x.AntiAffinity,
+		Affinity: x.Affinity, AntiAffinity: x.AntiAffinity, CarbonWeight: protocol.Milli(math.Round(x.CarbonWeight * 1000)),
 		Division: protocol.Division{Exclusive: x.Exclusive, MinPerSite: x.MinPerSite, MinSites: x.MinSites, MaxSites: x.MaxSites,
 			MinRegions: x.MinRegions, MaxRegions: x.MaxRegions, MinProviders: x.MinProviders, MaxProviders: x.MaxProviders},
 		Move: protocol.MoveSettings{Cost: protocol.Microdollars(math.Round(x.Move.Cost * 1e6))}, Task: protocol.Task(x.Task),

@@ -2,19 +2,14 @@ package bench
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/history"
-	"github.com/gridbid/gridbid/internal/atomicfile"
 	"github.com/gridbid/gridbid/lab/bound"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/spec"
@@ -58,6 +53,9 @@ type BenchRow struct {
 
 	Totals history.Totals `json:"totals"`
 }
+
+// cache returns where rows and bounds of the plan are kept.
+func (p BenchPlan) cache() Cache { return Cache{p.Dir, p.Program} }
 
 // A boundPair holds the two lower bounds of a scenario: on the objective of jobs alone, and
 // with the idle draw of nodes.
@@ -155,8 +153,8 @@ func (p BenchPlan) warnOfDay(s spec.Scenario, rows []BenchRow) {
 
 // boundsOf returns the bounds of a scenario, from the cache or computed.
 func (p BenchPlan) boundsOf(ctx context.Context, s spec.Scenario) (b boundPair, err error) {
-	path := p.cacheFile("bound", s.Hash, fmt.Sprint(s.Weights), fmt.Sprint(p.Steps))
-	if readCached(path, &b) {
+	path := p.cache().File("bound", s.Hash, fmt.Sprint(s.Weights), fmt.Sprint(p.Steps))
+	if ReadCached(path, &b) {
 		return b, nil
 	}
 	p.Progress("%s seed %d: computing its lower bounds", s.Name, s.Seed)
@@ -171,13 +169,13 @@ func (p BenchPlan) boundsOf(ctx context.Context, s spec.Scenario) (b boundPair, 
 			b.Proof = c
 		}
 	}
-	return b, writeCached(path, b)
+	return b, WriteCached(path, b)
 }
 
 // rowOf returns one row, from the cache or replayed, and whether it was replayed.
 func (p BenchPlan) rowOf(ctx context.Context, s spec.Scenario, entry string, floor boundPair) (r BenchRow, ran bool, err error) {
 	path := p.rowPath(s, entry)
-	if readCached(path, &r) {
+	if ReadCached(path, &r) {
 		return rowOfTotals(s, entry, r.Totals, floor), false, nil // with the bounds of this run: its Steps may differ
 	}
 	began := time.Now()
@@ -190,7 +188,7 @@ func (p BenchPlan) rowOf(ctx context.Context, s spec.Scenario, entry string, flo
 		return r, false, fmt.Errorf("bench: %w", err)
 	}
 	r = rowOfTotals(s, entry, res.Totals, floor)
-	return r, true, writeCached(path, r)
+	return r, true, WriteCached(path, r)
 }
 
 // rowOfTotals returns the row of a replay with totals t. Gaps are zero where the bound is not
@@ -210,28 +208,4 @@ func rowOfTotals(s spec.Scenario, entry string, t history.Totals, floor boundPai
 		r.IdleGap = t.ObjectiveUSD/floor.Idle - 1
 	}
 	return r
-}
-
-// cacheFile returns the path at which a row or bound is cached: its name has a hash of parts,
-// all that the value depends on, and of the program.
-func (p BenchPlan) cacheFile(name string, parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(append(parts, p.Program), "\x00")))
-	return filepath.Join(p.Dir, "rows", name+"-"+hex.EncodeToString(sum[:8])+".json")
-}
-
-// readCached reads a cached value. It reports false also for a file that cannot be read or
-// parsed: the row is then replayed and the file replaced.
-func readCached(path string, to any) bool {
-	text, err := os.ReadFile(path)
-	return err == nil && json.Unmarshal(text, to) == nil
-}
-
-// writeCached writes a row or a bound to the cache. The file is complete or absent, also
-// after a crash.
-func writeCached(path string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return atomicfile.ReplaceFile(path, append(text, '\n'), 0o644)
 }

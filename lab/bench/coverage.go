@@ -88,9 +88,8 @@ func RunCoverageStudy(ctx context.Context, st CoverageStudy) (CoverageResult, er
 
 // replayJittered returns the row of the auction with a jitter, from the cache or replayed.
 func (st CoverageStudy) replayJittered(ctx context.Context, d BenchDay, jitter uint64) (r BenchRow, err error) {
-	p := BenchPlan{Dir: st.Dir, Program: st.Program}
-	path := p.cacheFile(fmt.Sprintf("%s-jitter-%d", d.Name, jitter), d.Hash, fmt.Sprint(d.Weights), fmt.Sprint(jitter))
-	if readCached(path, &r) {
+	path := Cache{st.Dir, st.Program}.File(fmt.Sprintf("%s-jitter-%d", d.Name, jitter), d.Hash, fmt.Sprint(d.Weights), fmt.Sprint(jitter))
+	if ReadCached(path, &r) {
 		return r, nil
 	}
 	res, err := scenarios.Replay(ctx, d.Scenario, scenarios.PolicyChance, new(membus.Bus), scenarios.Options{NoBids: true, Rule: scenarios.ChanceRule(jitter)})
@@ -99,7 +98,7 @@ func (st CoverageStudy) replayJittered(ctx context.Context, d BenchDay, jitter u
 	}
 	r = rowOfTotals(d.Scenario, scenarios.PolicyChance, res.Totals, boundPair{})
 	r.Draw = d.Draw
-	return r, writeCached(path, r)
+	return r, WriteCached(path, r)
 }
 
 // computeCoverage computes the cases of a study from its runs, by day and draw and then jitter.

@@ -157,14 +157,14 @@ func scenarioAtWaitPrice(s spec.Scenario, w WaitPrice) spec.Scenario {
 
 // proofOf returns the bound of a scenario's jobs, from the cache or computed.
 func (p BenchPlan) proofOf(ctx context.Context, s spec.Scenario) (c bound.Certificate, err error) {
-	path := p.cacheFile("proof", s.Hash, fmt.Sprint(s.Weights), fmt.Sprint(p.Steps))
-	if readCached(path, &c) {
+	path := p.cache().File("proof", s.Hash, fmt.Sprint(s.Weights), fmt.Sprint(p.Steps))
+	if ReadCached(path, &c) {
 		return c, nil
 	}
 	if c, err = bound.ComputeCertificate(s, bound.Config{Steps: p.Steps, Stop: ctx.Err}); err != nil {
 		return c, err
 	}
-	return c, writeCached(path, c)
+	return c, WriteCached(path, c)
 }
 
 // A FrontPoint is one price of waiting: the figures of a curve over all days.

@@ -31,8 +31,8 @@ type SearchedDay struct {
 func (p BenchPlan) searchDay(ctx context.Context, s spec.Scenario, floor boundPair, rows []BenchRow) (k SearchedDay, err error) {
 	var runs [][]bound.JobPlacement
 	k.From = cheapestComplete(rows)
-	path := p.cacheFile("search", s.Hash, fmt.Sprint(s.Weights), fmt.Sprint(p.Steps), fmt.Sprint(p.SearchSteps), k.From)
-	if readCached(path, &k) {
+	path := p.cache().File("search", s.Hash, fmt.Sprint(s.Weights), fmt.Sprint(p.Steps), fmt.Sprint(p.SearchSteps), k.From)
+	if ReadCached(path, &k) {
 		return k, nil
 	}
 	if k.From != "" {
@@ -49,7 +49,7 @@ func (p BenchPlan) searchDay(ctx context.Context, s spec.Scenario, floor boundPa
 		return k, err
 	}
 	k.WallS = time.Since(began).Seconds()
-	return k, writeCached(path, k)
+	return k, WriteCached(path, k)
 }
 
 // cheapestComplete returns the entry of the cheapest of the rows that did the most jobs; "" of none.
@@ -78,7 +78,7 @@ func (k SearchedDay) progressText() string {
 
 // rowPath returns the path at which a row is cached.
 func (p BenchPlan) rowPath(s spec.Scenario, entry string) string {
-	return p.cacheFile(s.Name+"-"+scenarios.FileStem(entry), s.Hash, entry, fmt.Sprint(s.Weights))
+	return p.cache().File(s.Name+"-"+scenarios.FileStem(entry), s.Hash, entry, fmt.Sprint(s.Weights))
 }
 
 // schedulePath returns the path at which the schedule of a row is cached.

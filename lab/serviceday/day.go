@@ -13,6 +13,7 @@ import (
 type Day struct {
 	Scenario spec.Scenario // without the service
 	Draw     int
+	rate     float64 // requests per second, as the mean of the day
 	world    *World
 	load     [][]int // of each origin by the minute
 	rtt      [][]float64
@@ -30,7 +31,7 @@ const (
 // requests per second, and the schedule.
 func NewDay(w *World, s spec.Scenario, draw int, perSecond float64) (*Day, error) {
 	addServingNodes(&s)
-	d := &Day{Scenario: s, Draw: draw, world: w}
+	d := &Day{Scenario: s, Draw: draw, rate: perSecond, world: w}
 	var err error
 	if d.rtt, err = rttTable(s); err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func NewDay(w *World, s spec.Scenario, draw int, perSecond float64) (*Day, error
 	if d.load, err = trace.Tile(w.Minutes, plan); err != nil {
 		return nil, err
 	}
-	d.counts = d.schedule()
+	d.counts = d.schedule(0)
 	return d, nil
 }
 
@@ -60,8 +61,8 @@ func (d *Day) perSecond(minute int) float64 {
 const leadMinutes = 10
 
 // schedule returns how many replicas are wanted in each minute: in an hour and the ten minutes before it as
-// many as serve the busiest five minutes of it at the sized load. The same for all rows.
-func (d *Day) schedule() []int {
+// many as serve the busiest five minutes of it at the sized load, with a margin as a part of that.
+func (d *Day) schedule(margin float64) []int {
 	const hour, busy = 60, 5
 	each := d.world.sizedLoad() * d.world.Table.Limit
 	hours := make([]int, trace.MinutesOfDay/hour)
@@ -74,7 +75,7 @@ func (d *Day) schedule() []int {
 			}
 			most = max(most, sum)
 		}
-		hours[h] = max(int(math.Ceil(most/each)), 1)
+		hours[h] = max(int(math.Ceil(float64(most*(1+margin))/each)), 1)
 	}
 	out := make([]int, trace.MinutesOfDay)
 	for m := range out {
@@ -89,11 +90,11 @@ func (d *Day) schedule() []int {
 // serviceID is the id of the service of the bench.
 const serviceID = "chat"
 
-// service returns the service as it is submitted at a minute.
-func (d *Day) service(minute int) protocol.Service {
+// service returns the service as it is submitted with so many replicas.
+func (d *Day) service(wanted int) protocol.Service {
 	watts := d.world.Table.Watts(d.world.sizedLoad()) - idleGPUWatts + 4*replicaCores
 	return protocol.Service{
-		ID: serviceID, Wanted: d.counts[minute], GPUs: 1, Share: 1000, CPU: 1000 * replicaCores, Memory: 32 * 1024, Models: []string{"H100"},
+		ID: serviceID, Wanted: wanted, GPUs: 1, Share: 1000, CPU: 1000 * replicaCores, Memory: 32 * 1024, Models: []string{"H100"},
 		Variants: []protocol.Variant{{
 			Model: "H100", Goodput: protocol.Milli(1000 * d.world.Table.Goodput(farthestRTT)),
 			Power: protocol.Milliwatts(1000 * watts), Start: startSeconds * time.Second,

@@ -37,6 +37,22 @@ func (d *Day) Run(ctx context.Context, row Row) (Result, error) {
 	return out, nil
 }
 
+// RunCached returns what a row was on a day from a cache, or replays and keeps it. It reports whether it
+// replayed.
+func (d *Day) RunCached(ctx context.Context, row Row, c bench.Cache) (r Result, ran bool, err error) {
+	path := c.File("service-"+scenarios.FileStem(d.Scenario.Name), d.Scenario.Hash, fmt.Sprint(d.Draw), fmt.Sprint(d.rate), row.Name)
+	if bench.ReadCached(path, &r) {
+		return r, false, nil
+	}
+	if r, err = d.Run(ctx, row); err != nil {
+		return r, true, err
+	}
+	if err := bench.WriteCached(path, r); err != nil {
+		return r, true, fmt.Errorf("serviceday: %w", err)
+	}
+	return r, true, nil
+}
+
 // A Change is a figure of a row against the even split over the same days and draws.
 type Change struct {
 	Row    string `json:"row"`
