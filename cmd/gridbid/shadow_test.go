@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,16 @@ func TestShadowSaysWhatTheLearnedPolicyWouldHaveDone(t *testing.T) {
 		}
 		if err != nil || !strings.Contains(why, h.Policy+", in shadow, would") || !strings.Contains(why, want) {
 			t.Errorf("why %s: %v; want %q\n%s", c.Job, err, want, why)
+		}
+	}
+	for _, agrees := range []bool{true, false} {
+		c := all[slices.IndexFunc(all, func(c shadow.Choice) bool { return c.Would != nil && c.Agrees() == agrees })]
+		want := h.Policy + ", in shadow, would have chosen in round "
+		if agrees {
+			want = h.Policy + ", in shadow, would have chosen the same in round "
+		}
+		if said, _, err := execute(newAskCommand(), "why "+string(c.Job), "--run", dir); err != nil || !strings.Contains(said, want) {
+			t.Errorf("ask why %s: %v; want %q\n%s", c.Job, err, want, said)
 		}
 	}
 	if again != sum {

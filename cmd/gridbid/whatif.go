@@ -16,6 +16,7 @@ import (
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/shadow"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
@@ -27,7 +28,13 @@ var replayedMarket = market.Config{Pay: accounts.PaymentRule{Margin: 100}}
 // if the run cannot be replayed: it was live, it used files that only flags named, or the
 // scenario has changed since.
 func whatIfReplay(ctx context.Context, from recordSource, stderr io.Writer) query.ReplaySetup {
-	st := query.ReplaySetup{Market: replayedMarket}
+	st := query.ReplaySetup{Market: replayedMarket, Shadow: func(j *protocol.Job, by protocol.Time) (string, error) {
+		c, err := shadowChoiceOf("", from, j)
+		if c == nil || c.At > by {
+			return "", err
+		}
+		return shadow.Describe(c.Policy, c.Choice), nil
+	}}
 	var answers *advisor.RecordedAnswers
 	if from.isLive() {
 		st.Unavailable = "a live federation is no replay of a scenario"

@@ -331,13 +331,14 @@ func (r *Result) totalsOf(l *Dataset, names []string) (all []history.Totals, ok 
 	return all, true
 }
 
-// A ReplaySetup is what a replay of the whole run needs beyond its ledger. The zero
-// ReplaySetup is that of a run whose scenario is not known.
+// A ReplaySetup is what a replay of the whole run needs beyond its ledger, and what a policy chose in
+// shadow of it. The zero ReplaySetup is that of a run whose scenario is not known.
 type ReplaySetup struct {
 	Market      market.Config                      // of the run; weights and the time for offers are the ledger's
 	Policies    []string                           // under which Replay can run
 	Replay      func(DayChange) (DayReplay, error) // nil: the scenario is not known
 	Unavailable string                             // why Replay is nil, in words
+	Shadow      ShadowReader                       // of what stands beside the ledger; nil: nothing does
 }
 
 // A DayChange is one change to a whole run. The zero DayChange replays at a carbon price of 0; set

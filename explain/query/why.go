@@ -26,10 +26,12 @@ func (l *Dataset) answerWhy(q ask.Query) (r Result) {
 	}
 	r.describeDecision(l, m)
 	if m.site == "" {
+		r.describeShadow(l, m)
 		return r
 	}
 	r.addFigures(siteValue(m, m.site, "total-cost", m.round.Decision.Option.Terms.Total()))
 	r.describeAward(l, m)
+	r.describeShadow(l, m)
 	r.listOffers(m)
 	return r
 }
