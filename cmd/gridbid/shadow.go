@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gridbid/gridbid/coordinator/shadow"
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/internal/net"
 	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/learned"
-	"github.com/gridbid/gridbid/scenarios/shadow"
 )
 
 // shadowSuffix follows the name of a policy in that of the choices beside its ledger.

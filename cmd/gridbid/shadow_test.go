@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gridbid/gridbid/coordinator/shadow"
 	"github.com/gridbid/gridbid/scenarios/learned"
-	"github.com/gridbid/gridbid/scenarios/shadow"
 )
 
 // replayForShadow replays a small day and returns the folder of its run.

@@ -13,10 +13,10 @@ import (
 	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/advisor"
 	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/shadow"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
-	"github.com/gridbid/gridbid/scenarios/shadow"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 

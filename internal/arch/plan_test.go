@@ -85,7 +85,7 @@ var plan = []line{
 	{"coordinator/snapshot", pure, "protocol protocol/proof coordinator/notary coordinator/accounts coordinator/market", "", "compacts events, so that a restart reads few"},
 	{"verify", pure, "protocol protocol/proof coordinator/accounts coordinator/auction coordinator/market", "golang.org/x/mod/sumdb/note", "verifies the log of a coordinator as a site, a tenant or an auditor; it shares no code with what answers questions"},
 	{"explain/counterfactual", pure, "protocol coordinator/auction coordinator/market coordinator/accounts", "", "clears recorded rounds once more under changed conditions, by stepping a market over its ledger"},
-	{"scenarios/shadow", pure, "protocol coordinator/auction coordinator/market explain/counterfactual explain/format", "", "has a policy that is not in force decide the rounds of a record, and compares; it reads only"},
+	{"coordinator/shadow", pure, "protocol coordinator/auction coordinator/market explain/counterfactual explain/format", "", "has a policy that is not in force decide the rounds of a record, and compares; it reads only"},
 	{"history", pure, "protocol", "", "the one fold of the message stream; it reads messages only, so it reads any ledger"},
 	{"history/tenantview", pure, "protocol", "", "shows a tenant its own part of a record; history folds what it shows"},
 	{"history/tables", shell, "internal/printer protocol history", "github.com/parquet-go/parquet-go", "a run's jobs, sites, bids, rounds and signals as tables, in CSV, JSON and Parquet; they are views of history"},

@@ -3,9 +3,9 @@ package live
 import (
 	"testing"
 
+	"github.com/gridbid/gridbid/coordinator/shadow"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/learned"
-	"github.com/gridbid/gridbid/scenarios/shadow"
 )
 
 // shadowed has the learned policy decide what each side's coordinators decided, beside them: every choice
