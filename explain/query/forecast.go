@@ -1,7 +1,9 @@
 package query
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
@@ -238,6 +240,9 @@ func (l *Dataset) answerBestStart(q ask.Query) (r Result) {
 	return r
 }
 
+// A gridHour is a quantity of a grid in an hour.
+type gridHour struct{ value, at Figure }
+
 // answerGridHours says of every site what a quantity of its grid was in the hours of a window: its mean, its
 // least and most with their hours, and the hours within a bound.
 func (l *Dataset) answerGridHours(q ask.Query) (r Result) {
@@ -247,63 +252,42 @@ func (l *Dataset) answerGridHours(q ask.Query) (r Result) {
 	}
 	r.addAssumption("the hours from %s to %s UTC, as published", valueOf("run", "from", q.From), valueOf("run", "to", q.To))
 	r.Head = []string{"site", "hours", "mean", "least", "in the hour of", "most", "in the hour of"}
+	compare := func(a, b gridHour) int { return cmp.Compare(a.value.Value, b.value.Value) }
+	var leasts, mosts []gridHour
 	for name := range l.sitesIn(q) {
-		var values, within []Figure
-		var hours []protocol.Time
-		sum := int64(0)
+		subject, sum := "site/"+name, int64(0)
+		var hours []gridHour
+		var within partList
 		for at := max(q.From, l.firstTime()).Floor(time.Hour); at < min(q.To, l.lastTime()); at = at.Add(time.Hour) {
 			v, _, ok := l.gridKnown(name, price, at, at)
 			if !ok {
 				continue
 			}
-			values, hours, sum = append(values, gridFigure(name, price, v)), append(hours, at), sum+v
-			if meetsBound(q, v) {
-				within = append(within, valueOf("site/"+name, "hour", at))
+			x := gridHour{gridFigure(name, price, v), valueOf(subject, "hour", at)}
+			if hours, sum = append(hours, x), sum+v; meetsBound(q, v) {
+				within = append(within, x.at)
 			}
 		}
-		n := int64(len(values))
-		if n == 0 {
+		if len(hours) == 0 {
 			continue
 		}
-		least, most := 0, 0
-		for i, v := range values {
-			if v.Value < values[least].Value {
-				least = i
-			}
-			if v.Value > values[most].Value {
-				most = i
-			}
-		}
-		hour := func(i int) Figure { return valueOf("site/"+name, "hour", hours[i]) }
-		mean := gridFigure(name, price, (2*sum+n)/(2*n))
+		least, most, n := slices.MinFunc(hours, compare), slices.MaxFunc(hours, compare), int64(len(hours))
+		leasts, mosts = append(leasts, least), append(mosts, most)
+		count, mean := valueOf(subject, "hours", len(hours)), gridFigure(name, price, (2*sum+n)/(2*n))
 		mean.Name = "mean-" + mean.Name
-		r.addRow(namePart(name), valueOf("site/"+name, "hours", len(values)), mean, values[least], hour(least), values[most], hour(most))
+		r.addRow(namePart(name), count, mean, least.value, least.at, most.value, most.at)
 		if q.Bound != "" {
-			var all partList
-			for _, f := range within {
-				all = append(all, f)
-			}
-			r.addSentence("%s: %s of %s with %s: %s.", namePart(name), valueOf("site/"+name, "hours-within", len(within)), countedPart(valueOf("site/"+name, "hours", len(values)), "hour", "hours"), boundText(q), all)
+			r.addSentence("%s: %s of %s with %s: %s.", namePart(name), valueOf(subject, "hours-within", len(within)), countedPart(count, "hour", "hours"), boundText(q), within)
 		} else if q.Site != "" {
-			r.addSentence("%s: the mean is %s, the least %s in the hour of %s, the most %s in that of %s.", namePart(name), mean, values[least], hour(least), values[most], hour(most))
+			r.addSentence("%s: the mean is %s, the least %s in the hour of %s, the most %s in that of %s.", namePart(name), mean, least.value, least.at, most.value, most.at)
 		}
-	}
-	if len(r.Rows) > 1 && q.Bound == "" {
-		of := func(way func(a, b Figure) bool, column int) (at []Part) {
-			at = r.Rows[0]
-			for _, cells := range r.Rows {
-				if way(cells[column].(Figure), at[column].(Figure)) {
-					at = cells
-				}
-			}
-			return []Part{at[column], at[0], at[column+1]}
-		}
-		least := of(func(a, b Figure) bool { return a.Value < b.Value }, 3)
-		most := of(func(a, b Figure) bool { return a.Value > b.Value }, 5)
-		r.addSentence("The least of all: %s at %s in the hour of %s; the most: %s at %s in that of %s.", append(least, most...)...)
 	}
 	if len(r.Rows) == 0 {
 		r.addSentence("No site had said it by then.")
+	} else if len(r.Rows) > 1 && q.Bound == "" {
+		least, most := slices.MinFunc(leasts, compare), slices.MaxFunc(mosts, compare)
+		site := func(x gridHour) Part { return namePart(strings.TrimPrefix(x.at.Subject, "site/")) }
+		r.addSentence("The least of all: %s at %s in the hour of %s; the most: %s at %s in that of %s.", least.value, site(least), least.at, most.value, site(most), most.at)
 	}
 	return r
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
@@ -203,17 +202,15 @@ func (l *Dataset) answerFreeGPUs(q ask.Query) Result {
 	}
 	r.addSentence("%s of %s GPUs were free. The block is the whole GPUs free on one node.",
 		valueOf(subjectOf(q), "free", free), valueOf(subjectOf(q), "all", all))
-	var forms []string
-	var parts []Part
+	var byModel partList
 	for _, model := range sortedKeys(models) {
-		forms = append(forms, "%s %s of %s")
 		m := models[model]
-		parts = append(parts, namePart(model), valueOf("model/"+model, "free", m.free), valueOf("model/"+model, "all", m.all))
+		byModel = append(byModel, newSentence("%s %s of %s", namePart(model), valueOf("model/"+model, "free", m.free), valueOf("model/"+model, "all", m.all)))
 	}
-	if len(forms) > 1 {
-		r.addSentence("By model: "+strings.Join(forms, ", ")+".", parts...)
+	if len(byModel) > 1 {
+		r.addSentence("By model: %s.", byModel)
 	} else {
-		r.addFigures(figuresIn(parts...)...)
+		r.addFigures(figuresIn(byModel...)...)
 	}
 	bySite := make(map[string]protocol.Milli)
 	for _, s := range stocks {
