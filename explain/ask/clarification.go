@@ -166,6 +166,7 @@ func reversesQuestion(word []string) bool {
 var refusalTexts = map[string]string{
 	"!unrecorded": "That is not recorded. The record has energy, carbon, money, time, GPUs and decisions; other quantities are not derived from them.",
 	"!drained":    "Whether a site is drained is not told from the record; of a live federation `gridbid sites` shows it.",
+	"!whatif":     "What a job of another size, urgency, model, deadline or arrival would have got is not computed from the record. `gridbid submit -f JOB.yaml --dry-run` tells price, carbon and start at each site before a job is submitted.",
 	"!opinion":    "That is a matter of opinion, and only figures are told here. Ask for carbon, cost, late jobs, waits or bid error of a site or tenant.",
 	"!beyond":     "That is beyond the record. It goes from {first} to {last}, and forecasts reach as far as the sites said.",
 	"!act":        "Questions only read; nothing is moved, stopped or changed by one. To see what another day or rule would give, replay it: `gridbid replay --help`.",
@@ -201,6 +202,7 @@ var actCommands = []struct {
 	{"resume undrain uncordon back rejoin enable re-enable reenable reactivate", "SITE", "gridbid drain %s --over"},
 	{"drain cordon disable deactivate evacuate pause stop throttle close off down offline out", "SITE", "gridbid drain %s"},
 	{"remove delete decommission", "SITE", "gridbid sites remove %s --lost"},
+	{"export download csv parquet", "", "gridbid export --table jobs,bids,rounds --format csv"},
 	{"submit launch start schedule run", "", "gridbid submit -f JOB.yaml"},
 }
 

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -10,6 +11,9 @@ const maxQuestions = 4
 
 // clauseStarters are words that begin a question of its own after a comma or an "and".
 var clauseStarters = append([]string{"show", "is", "are", "do", "whose"}, questionWords...)
+
+// differenceForm asks what tells two words apart.
+var differenceForm = regexp.MustCompile(`^what is (?:the )?differen(?:ce|t)[,:]? (?:between )?(?:an? )?"?(.+?)"?(?: jobs?)? (?:and|from|or|vs) (?:an? )?"?(.+?)"?(?: one| ones| jobs?)?[?. ]*$`)
 
 // splitSentences splits a text at its question marks.
 func splitSentences(text string) (all []string) {
@@ -73,6 +77,13 @@ func (l *Parser) asksNothing(clause string) bool {
 func (l *Parser) SplitQuestions(text string) []string {
 	if tooLong(text) != nil {
 		return nil
+	}
+	if m := differenceForm.FindStringSubmatch(strings.ToLower(expandContractions(text))); m != nil { // of two words: the meaning of both
+		if _, one := parseDefinition("define " + m[1]); one {
+			if _, other := parseDefinition("define " + m[2]); other {
+				return []string{"define " + m[1], "define " + m[2]}
+			}
+		}
 	}
 	parts := splitSentences(text)
 	if len(parts) < 2 {

@@ -53,13 +53,13 @@ func (c *composer) collect() bool {
 		if i > 0 && timeUnit(t.low) > 0 && slices.Contains([]string{"first", "last"}, c.tokens[i-1].low) {
 			return false // "in the first hour"
 		}
-		if slices.Contains(listed("weighty-words"), t.low) && !t.quoted && len(t.names) == 0 && !(t.low == "left" && c.concepts.hasConcept("away")) && !(t.low == "won" && c.concepts.hasConcept("sites") && c.concepts.hasConcept("most")) {
+		if slices.Contains(listed("weighty-words"), t.low) && !(t.low == "my" && c.q.Tenant != "") && !t.quoted && len(t.names) == 0 && !(t.low == "left" && c.concepts.hasConcept("away")) && !(t.low == "won" && c.concepts.hasConcept("sites") && c.concepts.hasConcept("most")) {
 			return false
 		}
 	}
 	for i, word := range c.concepts {
 		known := slices.ContainsFunc(word, func(concept string) bool {
-			return concept == "_" || concept == "which" || concept == "how" || concept == "list"
+			return concept == "_" || concept == "mine" && c.q.Tenant != "" || concept == "which" || concept == "how" || concept == "list"
 		})
 		if slices.Contains(word, "now") && slices.Contains(word, "last") { // "the latest award"
 			word = []string{"last"}
@@ -193,6 +193,9 @@ func (c *composer) setMeasure() bool {
 		}
 		c.said["event"], c.said["where"], c.said["rank"], c.said["why"] = []string{"holds"}, nil, nil, nil
 	}
+	if c.says("gpus") && c.says("TENANT") && (c.says("now") || c.says("AT")) && !c.says("jobs") && len(metrics) == 0 && q.State == "" {
+		metrics, q.State, c.said["where"], c.said["verb"], c.said["many"] = []string{"gpus"}, "running", nil, nil, nil // "how many GPUs does team-b hold now"
+	}
 	metrics, ok := c.metricsOfVerbs(metrics)
 	if ok {
 		metrics, ok = c.metricsOfEdges(metrics)
@@ -222,6 +225,11 @@ func (c *composer) setMeasure() bool {
 	if all := c.said["where"]; slices.Contains(all, "urgent") && slices.Contains(all, "standard") && q.By == "" { // the two are compared
 		q.By, c.said["where"] = "urgency", slices.DeleteFunc(all, func(w string) bool { return w == "urgent" || w == "standard" })
 	}
+	for _, split := range slices.Sorted(maps.Keys(OppositeOf)) { // both are asked for: "late jobs against those in time"
+		if all := c.said["where"]; slices.Contains(all, split) && slices.Contains(all, OppositeOf[split]) && q.By == "" && c.says("compare") {
+			q.By, c.said["where"] = split, slices.DeleteFunc(all, func(w string) bool { return w == split || w == OppositeOf[split] })
+		}
+	}
 	if slices.Contains(c.said["where"], "away") { // the phrase holds "home"
 		c.said["where"] = slices.DeleteFunc(c.said["where"], func(w string) bool { return w == "at-home" })
 	}
@@ -233,6 +241,9 @@ func (c *composer) setMeasure() bool {
 		if q.Metric, q.Statistic = strings.Join(metrics, ""), ""; !resorted && (q.Number != 0 || c.says("many")) {
 			q.Pick, q.Number = c.reading.query.Pick, 0
 		}
+	}
+	if q.By == "hour" && len(metrics) == 0 && slices.Equal(c.said["statistic"], []string{"mean"}) {
+		c.said["statistic"] = nil // "how many per hour on average": the answer has it
 	}
 	set(&q.Statistic, "statistic")
 	if set(&q.Event, "event"); q.Event == "ran" && slices.Contains(statesWithoutRun, q.State) {
@@ -260,7 +271,7 @@ func (c *composer) setMeasure() bool {
 	if c.says("gpus") && q.Metric == "" && !c.says("size") && q.Model == "" && q.Bounded != "gpus" {
 		return false // how many GPUs: had, wanted or free
 	}
-	if others := c.says("metric") || c.says("event") || c.says("rank") || c.says("where") || c.says("long"); !others && (c.says("summary") || c.says("how") && c.isBare()) {
+	if others := c.says("metric") || c.says("event") || c.says("rank") || c.says("where") || c.says("long"); !others && (c.says("summary") || (c.says("how") || q.Against != "") && c.isBare()) {
 		q.Statistic = "summary" // "how is team-h"
 		return one && (q.Site != "" || q.Tenant != "")
 	} else if c.says("summary") || q.Metric == "wait" && q.Statistic == "" && !c.says("long") && !c.says("rank") && !c.says("group") && !c.says("who") && q.By == "" && q.Against == "" && !c.says("how") {
@@ -272,7 +283,7 @@ func (c *composer) setMeasure() bool {
 // isBare reports whether the words name nothing but a site or a tenant and a time: "how was the evening at oslo".
 func (c *composer) isBare() bool {
 	for _, key := range slices.Sorted(maps.Keys(c.said)) {
-		if len(c.said[key]) > 0 && !slices.Contains([]string{"how", "SITE", "TENANT", "WIN"}, key) {
+		if len(c.said[key]) > 0 && !slices.Contains([]string{"how", "compare", "SITE", "TENANT", "WIN"}, key) {
 			return false
 		}
 	}

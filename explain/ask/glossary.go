@@ -18,7 +18,7 @@ type definition struct {
 // in small letters.
 var definitions = readGlossary(docs.Glossary)
 
-var linkMarkup = regexp.MustCompile(` ?\(?\[([0-9]{4}|[a-z ]+)\]\([^)]*\)\)?`)
+var linkMarkup = regexp.MustCompile(` ?\(?\[([0-9]{4}|[a-z .]+)\]\([^)]*\)\)?`)
 
 // readGlossary reads the rows "| **term, term** | text | elsewhere |".
 func readGlossary(page string) map[string]definition {

@@ -31,6 +31,20 @@ func (x *operatorReader) takeModel(i int) bool {
 	return true
 }
 
+// takeSizes makes jobs of two sizes a split: "8-GPU jobs against 1-GPU jobs".
+func (x *operatorReader) takeSizes() {
+	var at []int
+	for i, w := range x.low {
+		if n, unit, ok := strings.Cut(w, "-"); ok && isNumber(n) && strings.HasPrefix(unit, "gpu") {
+			at = append(at, i)
+		}
+	}
+	if len(at) == 2 && x.low[at[0]] != x.low[at[1]] {
+		x.query.By, x.gone[at[0]], x.gone[at[1]] = "gpus", true, true
+		x.dropWords("vs versus against compared than or and")
+	}
+}
+
 // takePeak takes the words of jobs that are in a state together: "running at the same time".
 func (x *operatorReader) takePeak() bool {
 	switch {

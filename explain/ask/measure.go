@@ -11,12 +11,12 @@ import (
 
 // What a measure may hold: its fields in words are these, each in one field alone.
 var (
-	measureMetrics    = strings.Fields("carbon energy cost paid wait run slack lateness gpus gpu-hours arrival start end")
+	measureMetrics    = strings.Fields("carbon energy cost paid wait run slowdown slack lateness gpus gpu-hours arrival start end")
 	timeMetrics       = strings.Fields("arrival start end")
 	measureStatistics = strings.Fields("mean median p95 total summary")
 	measureEvents     = strings.Fields("arrived started ended ran awards holds refusals decisions")
 	jobConditions     = strings.Fields("late on-time urgent standard at-home away capped unfinished cpu-only at-once waited held never-held near-miss")
-	measureSplits     = strings.Fields("site tenant hour model urgency home gpus")
+	measureSplits     = strings.Fields("site tenant hour model urgency home gpus late at-home held at-once")
 )
 
 // decisionEvents are events that are decisions on jobs: what is counted and listed then is the decisions.
@@ -88,7 +88,10 @@ func (q Query) withMeasureDefaults() Query {
 }
 
 // splitsOfJobs are those that only jobs have, and no decisions.
-var splitsOfJobs = strings.Fields("model urgency home gpus")
+var splitsOfJobs = strings.Fields("model urgency home gpus late at-home held at-once")
+
+// OppositeOf are the conditions that split jobs in two, each with its opposite.
+var OppositeOf = map[string]string{"late": "on-time", "at-home": "away", "held": "never-held", "at-once": "waited"}
 
 // CountsAtOnce reports whether a query asks for each hour how many jobs were in a state at one time.
 func (q Query) CountsAtOnce() bool {

@@ -77,6 +77,7 @@ func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
 	}
 	x.takeHome()
 	x.takeAgainst()
+	x.takeSizes()
 	x.joinSplits()
 	for i := 0; i < len(tokens); i++ {
 		if x.gone[i] || tokens[i].quoted && x.low[i] == "\x00" {
@@ -290,13 +291,11 @@ func (x *operatorReader) takeQuantity(i, end int, kind string) (quantity string,
 	case quantity != "":
 	case strings.HasPrefix(rest, "late") || strings.HasPrefix(rest, "overdue") || kind == "time" && x.hasWord([]string{"late", "overdue"}) && x.low[i] != "longer" && x.low[i] != "shorter":
 		quantity = "late"
+	case strings.HasPrefix(rest, "waiting") || strings.HasPrefix(rest, "waited") || strings.HasPrefix(rest, "wait ") || strings.HasPrefix(rest, "in the queue") || strings.HasPrefix(rest, "in queue"):
+		quantity = "wait"
+		x.take(end, end+max(1, slices.Index(x.low[end:], "queue")+1))
 	case kind == "time" && (x.low[i] == "longer" || x.low[i] == "shorter") && i > 0 && slices.Contains(listed("job-nouns"), x.low[i-1]) && !x.hasWord([]string{"late", "overdue"}):
 		quantity = "run" // "jobs shorter than 5 minutes"
-	case strings.HasPrefix(rest, "waiting") || strings.HasPrefix(rest, "in the queue") || strings.HasPrefix(rest, "in queue"):
-		quantity = "wait"
-		if at := slices.Index(x.low[end:], "queue"); at >= 0 {
-			x.take(end, end+at+1)
-		}
 	}
 	if quantity == "energy" || quantity == "cost" || quantity == "" { // "used 8 GPUs"
 		for _, q := range []string{"carbon", "energy", "cost", "gpus"} {

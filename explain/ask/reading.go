@@ -3,6 +3,7 @@ package ask
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -32,6 +33,9 @@ var questionWords = []string{"what", "why", "which", "when", "where", "who", "ho
 var invertedVerbs = []string{"should", "must", "may", "might", "can", "will", "shall", "is", "are", "has", "have", "had", "was", "were", "do"}
 
 const modalCount = 4
+
+// insteadOfNumber is a number with the one that it stands in place of: "50 instead of 190".
+var insteadOfNumber = regexp.MustCompile(`(?i)([$€]?[0-9][0-9.]*\b[^0-9?]*?) (?:instead of|rather than) (?:the )?[$€]?[0-9][0-9.]*\b`)
 
 // A reading is the state of parsing one question.
 type reading struct {
@@ -137,6 +141,7 @@ func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) 
 	if back := tooLong(question); back != nil {
 		return Query{}, back
 	}
+	question = insteadOfNumber.ReplaceAllString(question, "$1")
 	r.hasAnd = strings.Contains(question, ",")
 	if words, n, ok := readQuoted(strings.TrimPrefix(question, "measure ")); ok && strings.HasPrefix(question, "measure ") && r.query.readMeasure(words) {
 		question = question[len("measure ")+n:]
@@ -232,6 +237,8 @@ func (l *Parser) chooseQuery(r *reading) (Query, *Clarification) {
 		return Query{}, l.refuseQuestion(r, found[0].ask)
 	case len(found) == 1 && english.isOfKind(Query{Ask: found[0].ask}, "supposition") && (slices.Contains(listed("fact-verbs"), r.verb) || r.saysOnlySiteDown()) && !r.concepts.hasConcept("if"):
 		return r.readSitePresence()
+	case len(found) == 1 && found[0].ask == "day-without" && !r.operators && r.leavesOut():
+		return Query{}, unclearText("A site is left out of a sum.") // which is read with operators
 	case len(found) == 1:
 		q := r.buildQuery(found[0])
 		if lost := r.unansweredParts(found[0], q); len(lost) > 0 {
@@ -318,6 +325,12 @@ func (r *reading) saysOnlySiteDown() bool {
 	return r.verb == "" && r.query.To == 0 && !slices.ContainsFunc(r.concepts, func(word []string) bool {
 		return !slices.ContainsFunc(word, func(c string) bool { return c == "SITE" || c == "sites" || c == "without" })
 	})
+}
+
+// leavesOut reports whether a question is for a sum without a site, and not for what would be without it.
+func (r *reading) leavesOut() bool {
+	return r.concepts.countConcepts(quantityConcepts) > 0 && r.concepts.countConcepts(strings.Fields("if save more less change happened how future")) == 0 &&
+		slices.ContainsFunc(r.tokens, func(t token) bool { return english.operators[t.low] == "except" })
 }
 
 // readSitePresence returns the query for "is SITE up": when the site was last heard from.

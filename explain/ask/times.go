@@ -33,6 +33,7 @@ var partsOfDay = map[string]dayPart{
 	"afternoon": {12 * time.Hour, 18 * time.Hour},
 	"evening":   {18 * time.Hour, 24 * time.Hour},
 	"night":     {-2 * time.Hour, 6 * time.Hour}, // that ends on the day, from 22:00 on
+	"tonight":   {18 * time.Hour, 24 * time.Hour},
 	"overnight": {-2 * time.Hour, 6 * time.Hour},
 }
 

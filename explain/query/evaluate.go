@@ -31,7 +31,7 @@ var evaluators = map[string]evaluator{
 	"measure": (*Dataset).answerMeasure, "late": (*Dataset).answerMeasure, "waits": (*Dataset).answerMeasure, "pending": (*Dataset).answerPendingJobs, "jobs": (*Dataset).answerMeasure, "stuck": (*Dataset).answerStuckJobs,
 	"shares": (*Dataset).answerShares, "pauses": (*Dataset).answerPauses, "no-preemption": (*Dataset).answerPreemptions, "no-priority": (*Dataset).answerPriority, "overflow": (*Dataset).answerOverflow,
 	// The market, its rounds and its rules.
-	"weights": (*Dataset).answerWeights, "bid-error": (*Dataset).answerBidError, "silent": (*Dataset).answerSilentSites, "activity": (*Dataset).answerActivity, "reneges": (*Dataset).answerReneges,
+	"round": (*Dataset).answerRound, "rounds": (*Dataset).answerRounds, "weights": (*Dataset).answerWeights, "bid-error": (*Dataset).answerBidError, "silent": (*Dataset).answerSilentSites, "activity": (*Dataset).answerActivity, "reneges": (*Dataset).answerReneges,
 	"no-arbitration": (*Dataset).answerArbitration, "no-policy-log": (*Dataset).answerPolicyLog, "no-rule": (*Dataset).answerRuleByID, "no-quota": (*Dataset).answerQuotas, "refusals": (*Dataset).answerRefusals, "site-refusals": (*Dataset).answerRefusals, "start-now": (*Dataset).answerStartNow,
 	// One job.
 	"held": (*Dataset).answerHeld, "where": (*Dataset).answerWhere, "decision": (*Dataset).answerDecision, "times": (*Dataset).answerTimes, "facts": (*Dataset).answerFacts, "waited": (*Dataset).answerWaited,

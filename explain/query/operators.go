@@ -8,6 +8,7 @@ import (
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // includes reports whether a query counts what a tenant has at a site.
@@ -78,6 +79,9 @@ func (l *Dataset) boundedQuantity(q ask.Query, r history.JobRecord) (Figure, boo
 			}
 		}
 		return valueOf(subject, "run", sum, id), ended
+	case "slowdown": // docs/glossary.md
+		ran, _ := l.boundedQuantity(ask.Query{Bounded: "run"}, r)
+		return valueOf(subject, "slowdown", protocol.Milli(int64(lastEnd(r)-r.Job.Arrival)*1000/max(1, ran.Value)), id), ended && ran.Value > 0
 	case "late", "lateness":
 		if !ended || !r.EndedLate() {
 			return Figure{}, false

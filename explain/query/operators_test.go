@@ -132,7 +132,7 @@ func TestAFollowUpKeepsPlaceAndTime(t *testing.T) {
 		{{"where did train-1 run", "where did job train-1 run"}, {"why there?", "why job train-1 at site oslo"}},
 		{{"carbon intensity at oslo at 13:00", "carbon intensity at site oslo at 2022-04-13T13:00:00Z"}, {"and the price?", "electricity price at site oslo at 2022-04-13T13:00:00Z"}},
 		{{"greenest site at 13:00", "greenest site at 2022-04-13T13:00:00Z"}, {"how many gpus were free there?", "free gpus at site oslo at 2022-04-13T13:00:00Z"}, {"and an hour later?", "free gpus at site oslo at 2022-04-13T14:00:00Z"}},
-		{{"what is a round", "define round"}, {"and a lot?", "define lot"}},
+		{{"what is a round", "define \"round\""}, {"and a lot?", "define lot"}},
 		{{"jobs that waited more than 1 h", "how many jobs ran with wait more than 1 h"}, {"and more than 2 hours?", "how many jobs ran with wait more than 2 h"}, {"by site", "how many jobs ran by site with wait more than 2 h"}},
 		{{"carbon of vision", "carbon used of tenant vision"}, {"what share is that?", "carbon used share of tenant vision"}},
 	} {

@@ -111,8 +111,14 @@ func (s *Session) answerSeveral(text string) (Answer, bool) {
 	}
 	before := *s
 	var all []Answer
-	for _, p := range parts {
-		a := s.answerOne(p)
+	for i, p := range parts {
+		a := Answer{}
+		if i > 0 { // it may go on from the one before: "and how many waiting"
+			a = s.answerOne("and " + p)
+		}
+		if a.Kind != "answer" && a.Kind != "absent" {
+			a = s.answerOne(p)
+		}
 		if a.Kind != "answer" && a.Kind != "absent" || a.Query == nil {
 			*s = before
 			return Answer{}, false

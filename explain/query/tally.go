@@ -82,7 +82,7 @@ func (t *groupTally) statistic(q ask.Query, subject string) Figure {
 }
 
 // quantityUnits are the units of the figures of a quantity of jobs.
-var quantityUnits = map[string]string{"wait": "ms", "run": "ms", "slack": "ms", "lateness": "ms", "carbon": "milligrams", "energy": "millijoules", "cost": "microdollars", "paid": "microdollars", "gpus": "thousandths", "gpu-hours": "gpu-ms"}
+var quantityUnits = map[string]string{"wait": "ms", "run": "ms", "slack": "ms", "lateness": "ms", "carbon": "milligrams", "energy": "millijoules", "cost": "microdollars", "paid": "microdollars", "gpus": "thousandths", "slowdown": "thousandths", "gpu-hours": "gpu-ms"}
 
 // groupOf returns the group of a query's splits that something belongs to.
 func groupOf(q ask.Query, tenant, site string, at protocol.Time) (key group) {
@@ -124,6 +124,13 @@ func (l *Dataset) tallyGroups(q ask.Query) map[group]*groupTally {
 			for i, by := range []string{q.By, q.Then} {
 				if name, ok := map[string]string{"model": modelOf(r), "urgency": r.Job.Urgency.String(), "home": r.Job.Home, "gpus": format.FormatThousandths(r.Job.TotalGPUMilli())}[by]; ok {
 					key[i] = cmp.Or(name, nobody)
+				} else if opposite := ask.OppositeOf[by]; opposite != "" {
+					key[i] = nobody
+					for _, condition := range []string{by, opposite} {
+						if l.meetsCondition(q, condition, r) {
+							key[i] = condition
+						}
+					}
 				}
 			}
 			entryOf(all, key).addMeasured(l, q, r)
@@ -239,6 +246,9 @@ func (l *Dataset) answerTally(q ask.Query) (r Result) {
 		sum := sumGroups(groups)
 		r.listGroups(q, groups, sum)
 		r.addSentence("In all: %s.", sum.figureFor(q, "run"))
+		if q.Ask == "measure" && q.Metric == "" && q.By == "hour" && q.Then == "" && len(groups) > 0 {
+			r.addSentence("On average %s in each of %s that had some.", Figure{"run", "mean", int64(sum.jobs) * 1000 / int64(len(groups)), "thousandths", nil}, countedPart(valueOf("run", "hours", len(groups)), "hour", "hours"))
+		}
 	case q.Bound != "":
 		sum, not := sumGroups(l.tallyGroups(q)).figureFor(q, subjectOf(q)), plainText("")
 		if !meetsBound(q, sum.Value) {
@@ -251,6 +261,24 @@ func (l *Dataset) answerTally(q ask.Query) (r Result) {
 	return r
 }
 
+// compareSummaries compares two sites or two tenants by the main measures of their jobs.
+func (r *Result) compareSummaries(l *Dataset, kind string, q, other ask.Query) {
+	r.Head = []string{kind, "jobs", "late", "mean wait", "GPU-hours", "energy", "carbon", "cost of energy", "paid"}
+	var counts []Part
+	for _, of := range []ask.Query{q, other} {
+		jobs, subject := l.measuredJobs(of), subjectOf(of)
+		counts = append(counts, namePart(cmp.Or(of.Site, of.Tenant)), countedPart(valueOf(subject, "jobs", len(jobs)), "job", "jobs"))
+		cells := []Part{namePart(cmp.Or(of.Site, of.Tenant)), valueOf(subject, "jobs", len(jobs)), valueOf(subject, "late", countLate(jobs)), l.meanWait(jobs, subject)}
+		for _, metric := range []string{"gpu-hours", "energy", "carbon", "cost", "paid"} {
+			m := ask.Query{Metric: metric, Statistic: "total"}
+			t := tallyOf(l, m, jobs)
+			cells = append(cells, t.statistic(m, subject))
+		}
+		r.addRow(cells...)
+	}
+	r.addSentence("%s had %s, %s had %s; by the main measures:", counts...)
+}
+
 // compareTwo compares two sites or two tenants.
 func (r *Result) compareTwo(l *Dataset, q ask.Query) {
 	other, kind := q, "site"
@@ -260,6 +288,10 @@ func (r *Result) compareTwo(l *Dataset, q ask.Query) {
 		kind, other.Tenant = "tenant", q.Against
 	}
 	q.Against, other.Against = "", ""
+	if q.Statistic == "summary" {
+		r.compareSummaries(l, kind, q, other)
+		return
+	}
 	x, y := sumGroups(l.tallyGroups(q)), sumGroups(l.tallyGroups(other))
 	fx, fy := x.figureFor(q, subjectOf(q)), y.figureFor(other, subjectOf(other))
 	first, second := namePart(cmp.Or(q.Site, q.Tenant)), namePart(cmp.Or(other.Site, other.Tenant))
