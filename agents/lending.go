@@ -117,7 +117,7 @@ func (c *termsCheck) earliest(at protocol.Time, run time.Duration) (protocol.Tim
 // mayRun reports whether the site's terms allow a job to run as it was awarded: at its tariff, too.
 func (a *Agent) mayRun(now protocol.Time, r reservation) bool {
 	start, o := max(r.award.Option.Start, now), &r.award.Option
-	return o.Tariff >= a.cfg.Terms.TariffFor(&r.job, o.Model) && a.cfg.Terms.Refusal(&r.job) == "" && a.termsOf(now, r).allows(start, start.Add(r.runTime()))
+	return o.Tariff >= a.cfg.Terms.ChargeFor(&r.job, o.Model).PerGPUHour(o.Money, o.Finish.Sub(o.Start)) && a.cfg.Terms.Refusal(&r.job) == "" && a.termsOf(now, r).allows(start, start.Add(r.runTime()))
 }
 
 // firstAllowedStart returns the first start of an awarded job that its award and the site's terms

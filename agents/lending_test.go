@@ -3,6 +3,7 @@ package agents
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -63,6 +64,26 @@ func TestASiteChargesItsTariff(t *testing.T) {
 		got := s.give(protocol.Award{Job: "x", Epoch: uint64(1 + i), Option: o, Lease: s.now.Add(10 * time.Second)})
 		if want := tariff == 250_000; (launched(got) != "") != want {
 			t.Errorf("an award at %d for a GPU-hour: %+v; want launched %t", tariff, bodies(got), want)
+		}
+	}
+}
+
+// A site whose energy costs less than its floor charges the rest, and declines an award by which it would not come to
+// it: at less than it bid, or for less money than it bid.
+func TestASiteKeepsItsFloor(t *testing.T) {
+	s := newSiteWithTerms(t, terms.File{Tariff: &terms.FileTariff{Floor: number(0.25), Margin: 0.1}}, 4)
+	o := s.call(ofTenant("guest", job("x", 2)))[0].Options[0]
+	gpuHours := 2 * o.Finish.Sub(o.Start).Hours()
+	if got := (float64(o.Money)/gpuHours + float64(o.Tariff)) / 1e6; math.Abs(got-0.25) > 1e-5 {
+		t.Fatalf("a GPU-hour brings $%f by %+v; want the floor", got, o)
+	}
+	less, cheaper := o, o
+	less.Tariff--
+	cheaper.Money -= 1000
+	for i, x := range []protocol.BidOption{less, cheaper, o} {
+		got := s.give(protocol.Award{Job: "x", Epoch: uint64(1 + i), Option: x, Lease: s.now.Add(10 * time.Second)})
+		if want := x == o; (launched(got) != "") != want {
+			t.Errorf("an award at %d for a GPU-hour, energy %d: %+v; want launched %t", x.Tariff, x.Money, bodies(got), want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/agents/capacity"
+	"github.com/gridbid/gridbid/agents/terms"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -19,7 +20,7 @@ type configPricing struct {
 	transferCost   protocol.Microdollars // cost of the transfer
 	transferCarbon protocol.Milligrams   // of the transfer
 	room           *shadowPrice          // nil: capacity costs nothing
-	tariff         protocol.Microdollars // that the site charges for a GPU-hour
+	tariff         terms.Charge          // of the site
 	pods           int                   // of an elastic job; else 0
 }
 
@@ -33,7 +34,7 @@ func (p *bidPricing) pricingOf(declared *protocol.Job, w capacity.RunConfig, idl
 	return configPricing{
 		bidPricing: p, objective: p.weights.ForJob(objective), pods: pods, gpus: declared.TotalGPUMilli(), config: w, run: w.Run + n.transferTime(*declared, site), idle: idle,
 		transferCost: n.transferCost(*declared, site), transferCarbon: n.transferCarbon(*declared, site),
-		room: p.shadow[w.Model], tariff: p.agent.cfg.Terms.TariffFor(declared, w.Model),
+		room: p.shadow[w.Model], tariff: p.agent.cfg.Terms.ChargeFor(declared, w.Model),
 	}
 }
 
@@ -46,8 +47,9 @@ func (c *configPricing) priceStart(start protocol.Time, at *capacity.PlacementQu
 	mean := c.config.Power * protocol.Milliwatts(c.run/time.Millisecond) / protocol.Milliwatts(max(at.WakeTime+c.run, time.Millisecond)/time.Millisecond)
 	span := c.agent.curve.SpanBetween(start, finish)
 	o := &priced.BidOption
-	*o = protocol.BidOption{Start: start, Finish: finish, Model: c.config.Model, Cap: c.config.Choice.Cap, FragmentationDelta: at.FragmentationDelta, Score: at.Score, Transfer: c.transferCost, Wake: at.WakeTime, Tariff: c.tariff, Pods: c.pods}
+	*o = protocol.BidOption{Start: start, Finish: finish, Model: c.config.Model, Cap: c.config.Choice.Cap, FragmentationDelta: at.FragmentationDelta, Score: at.Score, Transfer: c.transferCost, Wake: at.WakeTime, Pods: c.pods}
 	o.Energy, o.Carbon, o.Money = span.CostOf(mean)
+	o.Tariff = c.tariff.PerGPUHour(o.Money, finish.Sub(start))
 	o.Carbon += c.transferCarbon
 	if at.WakeTime != 0 {
 		span = c.agent.curve.SpanBetween(start, start.Add(c.run))

@@ -98,7 +98,7 @@ func (a *Agent) refusesService(s *protocol.Service) protocol.Reason {
 		return protocol.Reason{Code: protocol.RunsNoServices, Note: a.cfg.Site + " runs jobs only"}
 	case len(s.Sites) > 0 && !slices.Contains(s.Sites, a.cfg.Site):
 		return protocol.Reason{Code: protocol.NotAllowed}
-	case (!t.IsZero() || t.Tariff.GPUHour != 0 || len(t.Tariff.Models) > 0) && !t.IsOwn(s.Tenant):
+	case (!t.IsZero() || !t.Tariff.IsZero()) && !t.IsOwn(s.Tenant):
 		return protocol.Reason{Code: protocol.RefusedByTerms, Note: a.cfg.Site + " holds services of its own tenants only"}
 	}
 	return protocol.Reason{}

@@ -39,22 +39,51 @@ type Terms struct {
 	Logs bool `json:",omitempty"`
 }
 
-// A Tariff is what a site charges for a GPU-hour.
+// A Tariff is what a site charges for a GPU-hour, beside the energy of the run.
 type Tariff struct {
 	GPUHour protocol.Microdollars            // on a model that Models does not name
 	Models  map[string]protocol.Microdollars `json:",omitempty"` // by GPU model
+	// Margin is what is added, in thousandths of what the energy costs by the bid.
+	Margin protocol.Milli `json:",omitempty"`
+	// Floor is the least that a GPU-hour brings with its energy: where that costs so little that it would bring
+	// less, the site charges the rest. 0: none.
+	Floor protocol.Microdollars `json:",omitempty"`
 }
 
-// TariffFor returns what the site charges a job for a GPU-hour on a model: nothing for a job of its
-// own tenants.
-func (t *Terms) TariffFor(j *protocol.Job, model string) protocol.Microdollars {
+// IsZero reports whether the site charges nothing.
+func (t Tariff) IsZero() bool {
+	return t.GPUHour == 0 && len(t.Models) == 0 && t.Margin == 0 && t.Floor == 0
+}
+
+// A Charge is the tariff of one job on one model. The zero value charges nothing.
+type Charge struct {
+	gpuHour, floor protocol.Microdollars
+	margin, gpus   protocol.Milli
+}
+
+// ChargeFor returns the tariff of a job on a model: nothing for a job of the site's own tenants.
+func (t *Terms) ChargeFor(j *protocol.Job, model string) Charge {
 	if t.IsOwn(j.Tenant) {
-		return 0
+		return Charge{}
 	}
+	c := Charge{t.Tariff.GPUHour, t.Tariff.Floor, t.Tariff.Margin, j.PricedGPUs()}
 	if price, ok := t.Tariff.Models[model]; ok {
-		return price
+		c.gpuHour = price
 	}
-	return t.Tariff.GPUHour
+	return c
+}
+
+// PerGPUHour returns what the job is charged for a GPU-hour of a run whose energy costs so much.
+func (c Charge) PerGPUHour(energy protocol.Microdollars, run time.Duration) protocol.Microdollars {
+	if hours := float64(c.gpus) / 1000 * run.Hours(); (c.margin != 0 || c.floor != 0) && hours > 0 {
+		rate := float64(energy) / hours
+		charged := float64(c.gpuHour) + float64(max(rate, 0)*float64(c.margin)/1000)
+		if c.floor != 0 {
+			charged = max(charged, float64(c.floor)-rate)
+		}
+		return protocol.Microdollars(math.Round(min(charged, float64(protocol.MaxTariff))))
+	}
+	return c.gpuHour
 }
 
 // Hours is a time of the week. Times count from Monday 00:00 UTC; To is after From, and may lie in
@@ -178,6 +207,8 @@ type File struct {
 type FileTariff struct {
 	GPUHour *float64           `yaml:"gpu_hour"`
 	Models  map[string]float64 `yaml:"models"`
+	Margin  float64            `yaml:"margin"` // part of what the energy costs
+	Floor   *float64           `yaml:"floor"`  // of a GPU-hour, with its energy
 }
 
 // IsEmpty reports whether the file has no such section.
@@ -233,7 +264,8 @@ func (f File) Terms() (Terms, error) {
 		t.MostGPUs = &most
 	}
 	if f.Tariff != nil {
-		t.Tariff.GPUHour = protocol.DollarsToMicrodollars(f.Tariff.GPUHour, 0)
+		t.Tariff.GPUHour, t.Tariff.Floor = protocol.DollarsToMicrodollars(f.Tariff.GPUHour, 0), protocol.DollarsToMicrodollars(f.Tariff.Floor, 0)
+		t.Tariff.Margin = protocol.Milli(math.Round(f.Tariff.Margin * 1000))
 		t.Tariff.Models = make(map[string]protocol.Microdollars, len(f.Tariff.Models))
 		table := power.DefaultTable()
 		for _, model := range slices.Sorted(maps.Keys(f.Tariff.Models)) {

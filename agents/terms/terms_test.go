@@ -53,16 +53,48 @@ func TestATariffIsByModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for model, want := range map[string]protocol.Microdollars{"V100": 500_000, "A100": 1_250_000, "T4": 0, "": 500_000} {
-		if got := terms.TariffFor(&protocol.Job{Tenant: "guest"}, model); got != want {
+		if got := terms.ChargeFor(&protocol.Job{Tenant: "guest"}, model).PerGPUHour(900, time.Hour); got != want {
 			t.Errorf("a guest pays %d for a GPU-hour on %q; want %d", got, model, want)
 		}
-		if got := terms.TariffFor(&protocol.Job{Tenant: "us"}, model); got != 0 {
+		if got := terms.ChargeFor(&protocol.Job{Tenant: "us"}, model).PerGPUHour(900, time.Hour); got != 0 {
 			t.Errorf("its own tenant pays %d for a GPU-hour on %q; want nothing", got, model)
 		}
 	}
 	var fault Fault
 	if _, err := (File{Tariff: &FileTariff{Models: map[string]float64{"H10O": 1}}}).Terms(); !errors.As(err, &fault) || fault.Path[2] != "H10O" {
 		t.Errorf("a price for a model that does not exist: %v; want a fault that names it", err)
+	}
+}
+
+// With a margin a site charges a part of what the energy costs, and with a floor what a GPU-hour lacks of it; with both
+// what is more. Two GPUs run for two hours.
+func TestATariffHasAMarginAndAFloor(t *testing.T) {
+	guest := &protocol.Job{Tenant: "guest", GPUs: 2, Share: 1000}
+	for _, c := range []struct {
+		tariff FileTariff
+		energy protocol.Microdollars // of the four GPU-hours
+		want   protocol.Microdollars
+	}{
+		{FileTariff{Margin: 0.15}, 400_000, 15_000},
+		{FileTariff{Margin: 0.15, GPUHour: gpus(0.5)}, 400_000, 515_000},
+		{FileTariff{Margin: 0.15}, -400_000, 0}, // of energy that is paid to be used there is no margin
+		{FileTariff{Floor: gpus(0.25)}, 400_000, 150_000},
+		{FileTariff{Floor: gpus(0.25)}, -400_000, 350_000}, // though power costs less than nothing
+		{FileTariff{Floor: gpus(0.25)}, 2_000_000, 0},
+		{FileTariff{Floor: gpus(0.25), GPUHour: gpus(0.2)}, 400_000, 200_000},
+		{FileTariff{Floor: gpus(0.25), GPUHour: gpus(0.1), Margin: 0.5}, 400_000, 150_000},
+		{FileTariff{Margin: 10}, 1e15, protocol.MaxTariff},
+	} {
+		terms, err := File{Own: []string{"us"}, Tariff: &c.tariff}.Terms()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := terms.ChargeFor(guest, "V100").PerGPUHour(c.energy, 2*time.Hour); got != c.want {
+			t.Errorf("%+v, energy of %d: %d for a GPU-hour; want %d", terms.Tariff, c.energy, got, c.want)
+		}
+		if got := terms.ChargeFor(&protocol.Job{Tenant: "us", GPUs: 2, Share: 1000}, "V100").PerGPUHour(c.energy, 2*time.Hour); got != 0 {
+			t.Errorf("%+v: its own tenant pays %d", terms.Tariff, got)
+		}
 	}
 }
 
