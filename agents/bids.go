@@ -16,7 +16,7 @@ const forecastHours = 96
 // (decision 0220).
 func (a *Agent) answerCall(now protocol.Time, c protocol.CallForBids) []protocol.Message {
 	a.refreshForecast(now)
-	a.calledJobs.clear()
+	a.calledJobs.begin(0)
 	defer func() { a.lastCallAt = now }()
 	plan := c.Planning.OrDefault()
 	if err := plan.Validate(); err != nil {
@@ -30,6 +30,7 @@ func (a *Agent) answerCall(now protocol.Time, c protocol.CallForBids) []protocol
 			return recalled // other sites are asked
 		}
 	}
+	a.calledJobs.begin(len(c.Jobs))
 	o := a.bidsForCall(now, c, func(j protocol.Job) {
 		j.StartWith, j.MostPods = 0, 0 // they concern this call alone
 		a.calledJobs.add(j)

@@ -1,6 +1,10 @@
 package agents
 
-import "github.com/gridbid/gridbid/protocol"
+import (
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
 
 // calledJobs are the jobs of a call, by id. The next call takes their memory: a job is large, and a call may
 // have thousands.
@@ -9,11 +13,11 @@ type calledJobs struct {
 	index map[protocol.JobID]int // in jobs
 }
 
-// clear forgets all jobs.
-func (c *calledJobs) clear() {
+// begin forgets all jobs, and makes room for those of another call.
+func (c *calledJobs) begin(jobs int) {
 	clear(c.jobs) // what they point to
 	clear(c.index)
-	c.jobs = c.jobs[:0]
+	c.jobs = slices.Grow(c.jobs[:0], jobs)
 }
 
 // add adds a job, in place of one with its id.
