@@ -8,7 +8,7 @@ bench-env:
 LEARNER ?= .gridbid/learner
 PYTHON  ?= python3
 
-## learner: train the learner of docs/learners in Python with numpy (ten minutes), and compare it with greedy on 200 days that it was not trained on (skipped with a message without numpy)
+## learner: train the learner of docs/learners in Python with numpy (two to ten minutes), and compare it with greedy on 600 days that it was not trained on (five to thirty) (skipped with a message without numpy)
 .PHONY: learner
 learner:
 	@if ! $(PYTHON) -c 'import numpy'; then echo "learner: skipped: it needs Python 3.8 and numpy: apt-get install python3-numpy, and PYTHON=/usr/bin/python3 where another one is first"; \
