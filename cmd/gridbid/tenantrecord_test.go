@@ -55,7 +55,7 @@ func TestEveryReaderShowsATenantItsOwnAffairs(t *testing.T) {
 		args string
 		want string // "": an error
 	}{
-		{"why job-00000", "It was awarded to"}, {"why job-00001", ""}, {"why job-00005 --record", `"job"`},
+		{"why job-00000", "was awarded to"}, {"why job-00001", ""}, {"why job-00005 --record", `"job"`},
 		{"ask jobs by tenant", "team-a"}, {"ask late jobs", ""}, {"ask why job-00000", "was awarded to"}, {"ask why job-00001", ""},
 		{"ask would job-00000 change at a carbon price of 400", ""}, {"ask carbon by site", ""},
 		{"statement --tenant team-a", "payments:"}, {"statement --tenant team-b", ""}, {"statement --tenant team-a -o csv", "job-00000"},
