@@ -113,6 +113,8 @@ func (c *composer) metricsOfVerbs(metrics []string) ([]string, bool) {
 		metrics = []string{"gpu-hours"} // "which model is used most"
 	} else if used && containsAnyWord(c.words(), listed("need-words")) && !c.says("gpus") && q.Size == "" && q.Bounded != "gpus" && len(metrics) == 0 {
 		return nil, false // needed what
+	} else if used && len(metrics) == 0 && q.Model != "" && q.Tenant+q.By == "" && !c.says("jobs") && c.says("how") {
+		return nil, false // how much of a model is used: its utilization
 	} else if used && len(metrics) == 0 && !c.says("summary") && !c.says("many") && q.Bounded != "gpus" && q.Size == "" && (!c.says("gpus") || q.Model != "" || q.By == "model") {
 		metrics = []string{"energy"}
 	}
@@ -271,7 +273,7 @@ func (c *composer) setMeasure() bool {
 	if c.says("gpus") && q.Metric == "" && !c.says("size") && q.Model == "" && q.Bounded != "gpus" {
 		return false // how many GPUs: had, wanted or free
 	}
-	if others := c.says("metric") || c.says("event") || c.says("rank") || c.says("where") || c.says("long"); !others && (c.says("summary") || (c.says("how") || q.Against != "") && c.isBare()) {
+	if others := c.says("metric") || c.says("event") || c.says("rank") || c.says("where") || c.says("long"); !others && (c.says("summary") || (c.says("how") && !containsAnyWord(c.words(), []string{"much"}) || q.Against != "") && c.isBare()) {
 		q.Statistic = "summary" // "how is team-h"
 		return one && (q.Site != "" || q.Tenant != "")
 	} else if c.says("summary") || q.Metric == "wait" && q.Statistic == "" && !c.says("long") && !c.says("rank") && !c.says("group") && !c.says("who") && q.By == "" && q.Against == "" && !c.says("how") {

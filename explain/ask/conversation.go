@@ -81,7 +81,13 @@ func (t *Conversation) ResolveChoice(text string) string {
 }
 
 // changeMarkers begin a question that changes one thing of the one before.
-var changeMarkers = []string{"and what about", "and how about", "what about", "how about", "same for", "the same for", "and for", "and at", "and on", "and", "or", "also", "then", "now", "split that", "split it", "sort by", "sort it by", "sort them by", "rank by", "order by", "only"}
+var changeMarkers = []string{"and how much of that", "and how much of it", "how much of that", "how much of it", "and what about", "and how about", "what about", "how about", "same for", "the same for", "and for", "and at", "and on", "and", "or", "also", "then", "now", "split that", "split it", "sort by", "sort it by", "sort them by", "rank by", "order by", "only"}
+
+// nextRound asks for the round after or before the one of the last answer, whichOnes for what it counted.
+var (
+	nextRound = regexp.MustCompile(`(?i)^(?:and )?(?:in )?(?:the )?(next|previous)(?: one| round)?[?. ]*$`)
+	whichOnes = regexp.MustCompile(`(?i)^(?:and )?(?:which(?: ones| jobs)?|(?:which|what)(?: ones)? (?:are|were) (?:they|those|these)|(?:list|show|name) (?:them|those|these))[?. ]*$`)
+)
 
 // thingPointer stands for the word whose meaning was told.
 var thingPointer = regexp.MustCompile(`(?i)\b(it|that)\b`)
@@ -107,6 +113,14 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 				return q, typos, nil
 			}
 		}
+	}
+	if m := nextRound.FindStringSubmatch(question); m != nil && t.last.Ask == "round" {
+		q := t.last
+		q.Number += map[bool]int64{true: 1, false: -1}[strings.EqualFold(m[1], "next")]
+		return q, nil, nil
+	}
+	if _, jobs := t.last.AsMeasure(); (jobs || t.last.Ask == "pending") && whichOnes.MatchString(question) {
+		return t.last, nil, nil // its answer lists them
 	}
 	if row := t.replaceRow(question); row != question {
 		question = row
@@ -149,6 +163,13 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 	}
 	if q, ok := t.applyChange(l, question); ok && !several { // "at 13:00?", "of vision?"
 		return q, nil, nil
+	}
+	if p, ok := findPointer(question); ok && back.Kind == "refused" { // "drain it"
+		for _, subject := range t.pointerTargets(p) {
+			if _, _, named := l.ParseQuestion(p.before + " " + subject + " " + p.after); named != nil && named.Kind == "refused" {
+				return Query{}, nil, named
+			}
+		}
 	}
 	if back.missingSlot == "JOB" && known && !containsAnyWord(question, listed("several-jobs-words")) {
 		if q, typos, again := l.ParseQuestion(question + " for " + t.target.targetWords()); again == nil && !(q.Ask == "saved" && containsAnyWord(question, listed("collective-words"))) {

@@ -55,6 +55,7 @@ func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 		return Query{}, false
 	}
 	r.concepts = append(r.concepts, r.implied...)
+	before.takeEnd(&r.query)
 	was := before
 	if x := r.query; x.Bound != "" && before.Bounded != "" && x.Bounded != before.Bounded {
 		if x.Bounded == "" || !before.setJobBound(x.Bounded, x.Bound, x.Amount) {
@@ -92,9 +93,14 @@ func (t *Conversation) applyChange(l *Parser, words string) (Query, bool) {
 		return Query{}, false // of two, one would be dropped
 	}
 	q := t.last
+	q.takeEnd(&r.query)
 	q.takeOperatorsOf(r.query)
 	if x := r.query; (r.concepts.hasConcept("compare") || r.concepts.hasConcept("differ")) && (x.Site != "" && q.Site != "" || x.Tenant != "" && q.Tenant != "") {
 		q.Against, r.query.Site, r.query.Tenant = x.Site+x.Tenant, q.Site, q.Tenant // "how does that compare with team-c"
+	}
+	if x := r.query; x.Job != "" && t.last.Job != "" && (r.concepts.hasConcept("compare") || r.concepts.hasConcept("differ")) {
+		q = Query{Ask: "compare-jobs", Job: t.last.Job, Against: string(x.Job), Metric: t.last.Metric} // "compare with job-7"
+		return q, q.Check() == nil
 	}
 	for _, word := range r.concepts {
 		if !applyWord(&q, l, word, r) {
@@ -110,6 +116,13 @@ func (t *Conversation) applyChange(l *Parser, words string) (Query, bool) {
 	}
 	again, _, back := l.ParseQuestion(q.String())
 	return q, back == nil && reflect.DeepEqual(again, q) && q.String() != t.last.String()
+}
+
+// takeEnd makes "and finished?" of jobs that started in a time those that ended in it.
+func (q *Query) takeEnd(x *Query) {
+	if x.State == "done" && q.Event != "" && q.State == "" {
+		x.State, q.Event = "", "ended"
+	}
 }
 
 // takeOperatorsOf sets the operators that another query has.

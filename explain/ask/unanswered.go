@@ -42,7 +42,7 @@ var carriers = []carrier{
 	{"who", "who", false, func(q Query, _, lacks bool) bool { return q.By != "" || !lacks }},
 	{"total", "a total", false, keptUnlessLacking},
 	{"future", "the time to come", false, func(q Query, _, lacks bool) bool { return !lacks || q.At != 0 || q.Job != "" }}, // of a job that runs, its bid
-	{"start", "when they started", true, func(q Query, _, lacks bool) bool { return !lacks || q.To == 0 && q.At == 0 }}, // jobs count where they arrived
+	{"start", "when they started", true, func(q Query, _, lacks bool) bool { return !lacks || q.To == 0 && q.At == 0 }},    // jobs count where they arrived
 	{"end", "when they ended", true, func(q Query, _, lacks bool) bool { return !lacks || q.To == 0 && q.At == 0 }},
 	{"asked", "when they arrived", true, func(q Query, _, lacks bool) bool { return !lacks || q.At == 0 }},
 	{"mass", "how much carbon", true, keptUnlessLacking},

@@ -55,7 +55,9 @@ func (l *Dataset) answerRounds(q ask.Query) (r Result) {
 	if n == 0 {
 		return r
 	}
-	mean := func(name string, sum int) Figure { return Figure{"run", name + "-per-round", int64(sum) * 1000 / int64(n), "thousandths", nil} }
+	mean := func(name string, sum int) Figure {
+		return Figure{"run", name + "-per-round", int64(sum) * 1000 / int64(n), "thousandths", nil}
+	}
 	r.addSentence("On average a round was called for %s jobs, was answered by %s sites, and decided %s awards and %s holds.", mean("jobs", jobs), mean("answers", answers), mean("awards", awards), mean("holds", holds))
 	r.addSentence("The most jobs: %s, in round %s at %s.", valueOf("run", "most-jobs", most.Jobs), valueOf("run", "round-of-most-jobs", most.Round), valueOf("run", "at", most.Called.At))
 	return r
