@@ -6,21 +6,26 @@ import (
 	"fmt"
 	"log/slog"
 	"math/bits"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/time/rate"
 )
 
 // A serverLog logs the embedded server's errors about its store, such as a full
-// disk, and why it does not start. It drops messages about connections, because
-// any client could cause them without end.
+// disk, why it does not start, and what it refuses clients. It drops other messages
+// about connections, because any client could cause them without end.
 type serverLog struct {
 	mu    sync.Mutex
 	log   *slog.Logger      // nil: not set yet
 	count map[string]uint64 // by message format, without values
 	fatal string
+
+	lines      *rate.Limiter // of refusals, so that no client can fill the log; nil: none was logged yet
+	suppressed int
 }
 
 // startServer starts a server; an error says why it does not accept connections.
@@ -46,8 +51,16 @@ func (l *serverLog) forwardTo(log *slog.Logger) {
 	l.log = log
 }
 
-// Errorf logs an error about the store when its count is a power of two.
+// refusals are what errors of the server say of a subject that a client may not use, and of a key that it does not
+// know.
+var refusals = []string{"Publish Violation", "Subscription Violation", server.ErrAuthentication.Error()}
+
+// Errorf logs an error about the store when its count is a power of two, and what is refused a client once a second.
 func (l *serverLog) Errorf(format string, v ...any) {
+	if slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(format, r) }) {
+		l.logRefusal(fmt.Sprintf(format, v...))
+		return
+	}
 	if !strings.HasPrefix(format, "JetStream") && !strings.HasPrefix(format, "Filestore") {
 		return
 	}
@@ -63,6 +76,24 @@ func (l *serverLog) Errorf(format string, v ...any) {
 	if n := l.count[format]; bits.OnesCount64(n) == 1 {
 		l.log.Error("nats-server: "+fmt.Sprintf(format, v...)+"; it may store nothing more until it is restarted", "times", n)
 	}
+}
+
+// logRefusal logs what a client was refused. It names the client by its address and its key; what it wanted is cut.
+func (l *serverLog) logRefusal(what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.log == nil {
+		return
+	}
+	if l.lines == nil {
+		l.lines = rate.NewLimiter(1, 20)
+	}
+	if !l.lines.Allow() {
+		l.suppressed++
+		return
+	}
+	l.log.Warn("nats-server: a client is refused", "what", what[:min(len(what), 400)], "refused_without_a_line", l.suppressed)
+	l.suppressed = 0
 }
 
 // Fatalf records why the server does not start or ends.

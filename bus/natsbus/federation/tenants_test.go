@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,10 +23,37 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// loggedLines is what a server logs.
+type loggedLines struct {
+	mu   sync.Mutex
+	text []string
+}
+
+// Write implements io.Writer.
+func (l *loggedLines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, string(line))
+	return len(line), nil
+}
+
+// has reports whether some line has all of these words.
+func (l *loggedLines) has(words ...string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.text, func(line string) bool {
+		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) })
+	})
+}
+
 // A tenant publishes on two subjects and listens to one; the server refuses all else, also with
-// wildcards, and within the account that it shares with the other tenants.
+// wildcards, and within the account that it shares with the other tenants. The log says whom it refused what.
 func TestATenantReachesItsOwnSubjectsAlone(t *testing.T) {
 	s := newStage(t)
+	over, end := context.WithCancel(t.Context())
+	end()
+	var lines loggedLines
+	s.hub.ReloadOnChange(over, time.Hour, slog.New(slog.NewTextHandler(&lines, nil)))
 	heard, other := &log{}, &log{}
 	chief, _ := s.raw("", "coordinator")
 	_, err := chief.Subscribe("gridbid.>", heard.hear)
@@ -70,6 +98,9 @@ func TestATenantReachesItsOwnSubjectsAlone(t *testing.T) {
 		_, err = conn.QueueSubscribeSync(subject, "coordinator")
 		refuses("listening in a queue group to "+subject, err)
 	}
+	s.until("refusals are logged", func() bool {
+		return lines.has("TENANT-vision/nkey:U", "Publish Violation", "gridbid.v1.tenant-speech.coordinator.submit")
+	})
 	// What it may say is heard, whatever answer it asks for, and reaches nobody else.
 	for _, reply := range []string{"gridbid.v1.coordinator.tenant-speech.confirm", "_INBOX_tenant-speech.x"} {
 		s.must(conn.PublishMsg(&nats.Msg{Subject: "gridbid.v1.tenant-vision.coordinator.submit", Reply: reply, Data: []byte("its own")}))
