@@ -191,6 +191,10 @@ func TestFaultsHaveTheirLine(t *testing.T) {
 		{swap(kueue, "spec: {clusterQueue: vision}", "spec: {}"), "f.yaml:40: spec: has no clusterQueue"},
 		{swap(kueue, "cohort: research", "cohrt: research"), "f.yaml:19: spec/cohrt: unknown key (did you mean \"cohort\"?)"},
 		{swap(kueue, "nominalQuota: \"8\"", "nominalQuota: \"0\""), "max of 0"},
+		{"quotas:\n- &x {name: a, min: 1}\n- *x\n", "f.yaml:3: quotas/1: an alias: write the value out"},
+		{strings.Replace(strings.Replace(elasticTree, `"4"`, `&four "4"`, 1), `"6"`, "*four", 1), "f.yaml:12: spec/root/children/0/max/nvidia.com/gpu: an alias: write the value out"},
+		{"quotas:\n- {name: a, min: 1} # " + strings.Repeat("x", 1<<20) + "\n", "f.yaml: over 1048576 bytes"},
+		{"quotas: " + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "\n", "f.yaml:1: "},
 		{strings.Repeat("kind: Cohort\nmetadata: {name: a}\n---\n", 1100), "1100 documents: split the file"},
 	} {
 		_, err := Parse("f.yaml", []byte(c.text))

@@ -80,27 +80,29 @@ func TestTheTablesOfCasesAreTrue(t *testing.T) {
 	}
 }
 
-// The table of what learns names tests that exist, and at least one for each of its rows.
-func TestTheTableOfWhatLearnsIsTrue(t *testing.T) {
+// The tables of rights and of what learns name tests that exist, and at least one for each of their rows.
+func TestTheTablesOfWhatIsHeldAreTrue(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/acceptance.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(doc), "\n## What learns\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	rows := regexp.MustCompile(`(?m)^\| ([^|-][^|]*) \| ([^|]+) \|$`).FindAllStringSubmatch(section, -1)
-	if len(rows) < 2 {
-		t.Fatal("docs/acceptance.md has no table of what learns")
-	}
-	for _, row := range rows[1:] { // the first is the head
-		held := testsOf.FindAllStringSubmatch(row[2], -1)
-		if len(held) == 0 {
-			t.Errorf("%q is held by no test: %s", row[1], row[2])
+	for _, title := range []string{"Rights, quotas, payment and proof", "What learns"} {
+		_, section, _ := strings.Cut(string(doc), "\n## "+title+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		rows := regexp.MustCompile(`(?m)^\| ([^|-][^|]*) \| ([^|]+) \|$`).FindAllStringSubmatch(section, -1)
+		if len(rows) < 2 {
+			t.Fatalf("docs/acceptance.md has no table of %q", title)
 		}
-		for _, x := range held {
-			for _, name := range testName.FindAllString(x[1], -1) {
-				if fileOfTest(t, x[2], name) == "" {
-					t.Errorf("%q: there is no %s in %s", row[1], name, x[2])
+		for _, row := range rows[1:] { // the first is the head
+			held := testsOf.FindAllStringSubmatch(row[2], -1)
+			if len(held) == 0 {
+				t.Errorf("%q is held by no test: %s", row[1], row[2])
+			}
+			for _, x := range held {
+				for _, name := range testName.FindAllString(x[1], -1) {
+					if fileOfTest(t, x[2], name) == "" {
+						t.Errorf("%q: there is no %s in %s", row[1], name, x[2])
+					}
 				}
 			}
 		}
