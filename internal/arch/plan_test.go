@@ -22,7 +22,7 @@ type line struct {
 var plan = []line{
 	{"internal/nearest", pure, "", "", "the names that a mistyped one was meant as; callers know which names there are"},
 	{"internal/yamlschema", shell, "internal/nearest", "go.yaml.in/yaml/v3 github.com/santhosh-tekuri/jsonschema/v6 github.com/santhosh-tekuri/jsonschema/v6/kind", "reads YAML files against a schema; callers interpret the values"},
-	{"protocol", pure, "", "github.com/vmihailenco/msgpack/v5 sync unsafe", "the messages and their encoding; buffers are pooled, and short strings are decoded without a copy"},
+	{"protocol", pure, "", "sync unsafe", "the messages and their encoding; buffers are pooled, and short strings are shared"},
 	{"protocol/proof", pure, "protocol", "github.com/nats-io/nkeys golang.org/x/mod/sumdb/tlog golang.org/x/mod/sumdb/note", "entries, tree, signed heads and proofs of the coordinator's log; it knows neither market nor files"},
 	{"internal/jobfile", shell, "internal/yamlschema protocol", "", "reads a job as people write it; callers know which sites and GPU models there are"},
 	{"internal/quantity", pure, "", "", "parses quantities as Kubernetes writes them"},

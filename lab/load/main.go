@@ -17,6 +17,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -65,17 +66,11 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if *profile != "" {
-		file, err := os.Create(*profile)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		if err := pprof.StartCPUProfile(file); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
+	stopProfile, err := startProfile(*profile)
+	if err != nil {
+		return err
 	}
+	defer stopProfile()
 	switch {
 	case *jobs > 0:
 		return writeMemory(out, busyMinutes, *jobs, *asJSON)
@@ -141,6 +136,26 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 		return json.NewEncoder(out).Encode(all)
 	}
 	return writeLatencyTable(out, all, *runs)
+}
+
+// startProfile begins a CPU profile, and returns what ends it; without a file it does nothing.
+func startProfile(path string) (stop func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		if err := file.Close(); err != nil {
+			fmt.Fprintf(os.Stderr, "load: %v\n", err)
+		}
+	}, nil
 }
 
 // writeMemory has one market settle n jobs, and prints what memory it takes.
