@@ -1,4 +1,4 @@
-## bench-services: replay the recorded days with a service beside the jobs, under several rules of division; needs the data, fifteen minutes of one core. Replays are kept: it goes on where it was stopped
+## bench-services: replay the recorded days with a service beside the jobs, under several rules of division; needs the data, about eleven minutes of one core. Replays are kept: it goes on where it was stopped
 .PHONY: bench-services
 bench-services:
 	$(GO) run ./cmd/gridbid bench services --data $(DATA)

@@ -43,7 +43,7 @@ func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (Sim
 	}
 	site := s.Sites[i]
 	if !site.Bids.IsHonest() {
-		return SimulatedSite{}, fmt.Errorf("scenarios: site %s: bids: misreported price or energy is for replays only: remove them from the scenario", name)
+		return SimulatedSite{}, fmt.Errorf("scenarios: site %s: bids: what a site misreports is for replays only: remove it from the scenario", name)
 	}
 	if err := CheckLiveEvents(s); err != nil {
 		return SimulatedSite{}, err

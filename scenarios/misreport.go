@@ -25,29 +25,48 @@ func (s misreportingAgent) Tick(now protocol.Time) []protocol.Message {
 	return s.misreportBids(s.Machine.Tick(now))
 }
 
-// misreportBids scales money, energy and carbon of all options. It clones the slices: the
-// agent still holds them.
+// misreportBids scales money, energy and carbon of all options, and changes how many replicas are said to find no
+// node. It clones the slices: the agent still holds them.
 func (s misreportingAgent) misreportBids(said []protocol.Message) []protocol.Message {
 	for i, m := range said {
-		offer, ok := m.Body.(protocol.Bids)
-		if !ok {
-			continue
-		}
-		bids := s.bids()
-		offer.Jobs = slices.Clone(offer.Jobs)
-		for k, menu := range offer.Jobs {
-			menu.Options = slices.Clone(menu.Options)
-			for n, o := range menu.Options {
-				o.Money += misreportShare(max(o.Money, -o.Money), bids.Price)
-				o.Energy += misreportShare(o.Energy, bids.Energy)
-				o.Carbon += misreportShare(o.Carbon, bids.Energy)
-				menu.Options[n] = o
+		switch b := m.Body.(type) {
+		case protocol.Bids:
+			said[i].Body = misreportOptions(b, s.bids())
+		case protocol.ReplicaStatus:
+			said[i].Body = misreportStuck(b, s.bids())
+		case protocol.CapacityBid:
+			b.Services = slices.Clone(b.Services)
+			for k := range b.Services {
+				b.Services[k].Held = misreportStuck(b.Services[k].Held, s.bids())
 			}
-			offer.Jobs[k] = menu
+			said[i].Body = b
 		}
-		said[i].Body = offer
 	}
 	return said
+}
+
+// misreportOptions scales money, energy and carbon of all options.
+func misreportOptions(offer protocol.Bids, bids spec.Misreport) protocol.Bids {
+	offer.Jobs = slices.Clone(offer.Jobs)
+	for k, menu := range offer.Jobs {
+		menu.Options = slices.Clone(menu.Options)
+		for n, o := range menu.Options {
+			o.Money += misreportShare(max(o.Money, -o.Money), bids.Price)
+			o.Energy += misreportShare(o.Energy, bids.Energy)
+			o.Carbon += misreportShare(o.Carbon, bids.Energy)
+			menu.Options[n] = o
+		}
+		offer.Jobs[k] = menu
+	}
+	return offer
+}
+
+// misreportStuck returns a status that says a wrong number of replicas without a node, where some have none.
+func misreportStuck(st protocol.ReplicaStatus, bids spec.Misreport) protocol.ReplicaStatus {
+	if st.Pending > 0 && bids.Stuck > 0 {
+		st.Pending = bids.Stuck
+	}
+	return st
 }
 
 // misreportShare returns the difference between v times of thousandths and v; of = 0 means the

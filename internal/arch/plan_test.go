@@ -123,7 +123,7 @@ var plan = []line{
 	{"scenarios/generate", pure, "protocol", "", "generates workloads from a seed alone"},
 	{"scenarios/six-regions", shell, "", "", "embedded files"},
 	{"scenarios/real-days", shell, "", "", "embedded files"},
-	{"scenarios/spec", shell, "internal/jobfile internal/servicefile internal/nearest internal/yamlschema protocol agents/forecast agents/power scenarios/trace scenarios/generate scenarios/six-regions scenarios/real-days agents/terms protocol/quota",
+	{"scenarios/spec", shell, "internal/jobfile internal/propagation internal/servicefile internal/nearest internal/yamlschema protocol agents/forecast agents/power scenarios/trace scenarios/generate scenarios/six-regions scenarios/real-days agents/terms protocol/quota",
 		"", "loads scenarios and the files that they name"},
 	{"lab/packing", pure, "agents/fgd scenarios/trace", "", "the published packing experiment; there is no market in it"},
 	{"scenarios/sim", pure, "protocol agents/capacity agents/forecast agents/power", "", "simulates clusters and grids; deciding packages cannot import it"},

@@ -18,6 +18,8 @@ type Row struct {
 	// hourly divides all replicas anew five minutes into each hour, by the rule as it is then.
 	hourly bool
 	margin float64 // of the load, beyond which the schedule is sized
+	// FirstDraw says that the row runs on the first draw of each day alone: rules of others, of which nothing is judged.
+	FirstDraw bool
 }
 
 // EvenSplit is the row that others are compared with.
@@ -52,11 +54,11 @@ func Rows() []Row {
 	}
 	return []Row{
 		{Name: EvenSplit, About: "the same weight for each site, as far as it has room", set: weigh(func(*Day, int) int { return 1 })},
-		{Name: "Karmada static weight", About: "weights are the H100s of the site", set: weigh(func(d *Day, i int) int { return placesAt(d.Scenario.Sites[i]) })},
-		{Name: "Karmada dynamic weight", About: "in proportion to the replicas that fit", set: func(_ *Day, _ int, s *protocol.Service) { s.Division.Rule = protocol.DivideByCapacity }},
-		{Name: "nearest", About: "weights are the requests to which the site is nearest", set: weigh((*Day).nearestShare)},
-		{Name: "cheapest", About: "sites are filled by the price of the hour before, anew each hour", set: byKnown(protocol.GridPrice), hourly: true},
-		{Name: "greenest", About: "sites are filled by the carbon of the hour before, anew each hour", set: byKnown(protocol.GridCarbon), hourly: true},
+		{Name: "Karmada static weight", FirstDraw: true, About: "weights are the H100s of the site", set: weigh(func(d *Day, i int) int { return placesAt(d.Scenario.Sites[i]) })},
+		{Name: "Karmada dynamic weight", FirstDraw: true, About: "in proportion to the replicas that fit", set: func(_ *Day, _ int, s *protocol.Service) { s.Division.Rule = protocol.DivideByCapacity }},
+		{Name: "nearest", FirstDraw: true, About: "weights are the requests to which the site is nearest", set: weigh((*Day).nearestShare)},
+		{Name: "cheapest", FirstDraw: true, About: "sites are filled by the price of the hour before, anew each hour", set: byKnown(protocol.GridPrice), hourly: true},
+		{Name: "greenest", FirstDraw: true, About: "sites are filled by the carbon of the hour before, anew each hour", set: byKnown(protocol.GridCarbon), hourly: true},
 		{Name: OursSteady, About: "by cost; what runs stays", margin: distanceMargin, set: func(_ *Day, _ int, s *protocol.Service) { s.Move.Cost = moveCost }},
 		{Name: OursHourly, About: "by cost; each hour all that pays moves", margin: distanceMargin, hourly: true, set: func(_ *Day, _ int, s *protocol.Service) {
 			s.Move = protocol.MoveSettings{Cost: moveCost, Horizon: rebalanceEvery}

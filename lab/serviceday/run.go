@@ -16,6 +16,7 @@ type Result struct {
 	Draw  int    `json:"draw"`
 	Row   string `json:"row"`
 	Bound Bound  `json:"bound"`
+	Means int    `json:"means,omitempty"` // of so many replays the figures are the means; 0: they are of one
 	Figures
 }
 
@@ -129,6 +130,7 @@ func Means(all []Result) (rows []Result, bound Bound) {
 		}
 		m := &rows[index[r.Row]]
 		counts[r.Row]++
+		m.Means++
 		m.Attained += r.Attained
 		m.ReplicaHours += r.ReplicaHours
 		m.GPUHours += r.GPUHours

@@ -118,7 +118,7 @@ func (g *gridLoader) addSites(out *Scenario) error {
 // not known yet.
 func (spec siteSpec) addSiteEvents(at faultLocator, start, end protocol.Time, site *Site) error {
 	thousandths := func(v float64) protocol.Milli { return protocol.Milli(math.Round(1000 * v)) }
-	site.Bids = Misreport{Price: thousandths(spec.Bids.Price), Energy: thousandths(spec.Bids.Energy)}
+	site.Bids = Misreport{Price: thousandths(spec.Bids.Price), Energy: thousandths(spec.Bids.Energy), Stuck: spec.Bids.Stuck}
 	var last protocol.Time
 	for _, o := range spec.Outages {
 		from, err := time.Parse(time.RFC3339, o.From)

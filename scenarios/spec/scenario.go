@@ -108,11 +108,12 @@ func (x Outage) MergeInto(all []Outage) (out []Outage) {
 // half of the energy and carbon. The zero Misreport is honest.
 type Misreport struct {
 	Price, Energy protocol.Milli // 0: the true value
+	Stuck         int            `json:",omitempty"` // of replicas, where some find no node; 0: the true number
 }
 
 // IsHonest reports whether a site bids its true values.
 func (b Misreport) IsHonest() bool {
-	return (b.Price == 0 || b.Price == 1000) && (b.Energy == 0 || b.Energy == 1000)
+	return (b.Price == 0 || b.Price == 1000) && (b.Energy == 0 || b.Energy == 1000) && b.Stuck == 0
 }
 
 // A Node is one node of a fleet. Names are unique in the federation.

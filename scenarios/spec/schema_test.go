@@ -71,7 +71,7 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		{"nothing", "", "empty: want a scenario"},
 		{"no YAML", "a: [", "correct the YAML"},
 		{"a list", "- a", ":1: is array: want object"},
-		{"an unknown key", smallest + "colour: red\n", ":8: colour: unknown key: want about, carbon, end, events, expect, jobs, lag_hours, name,"},
+		{"an unknown key", smallest + "colour: red\n", ":8: colour: unknown key: want about, carbon, end, events, expect, imports, jobs, lag_hours, name,"},
 		{"an unknown key deep down", swap("match: 0.5}", "match: 0.5, tide: 3}"), ":5: sites/0/region/tide: unknown key: want carbon, match, peak, price"},
 		{"an unknown key of a fleet", swap("memory: 64", "memory: 64, gpu: 1"), `:6: sites/0/fleet/0/gpu: unknown key (did you mean "gpu_memory", "gpus" or "cpu"?): want count, cpu, gpu_memory, gpus`},
 		{"a key twice", smallest + "name: other\n", ":8: name: appears twice"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/internal/propagation"
 	"github.com/gridbid/gridbid/internal/servicefile"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -23,12 +24,43 @@ type ListedService struct {
 type listedServiceSpec struct {
 	At               string `yaml:"at"`
 	servicefile.Spec `yaml:",inline"`
+
+	from []any // where the file says it; nil: in its services
+}
+
+// An importSpec is what is imported at a time, as by gridbid import: propagation policies, and the
+// workloads that they select.
+type importSpec struct {
+	At   string `yaml:"at"`
+	Text string `yaml:"text"`
+}
+
+// readImports adds what is imported to the services of the file.
+func (s *scenarioSpec) readImports() error {
+	for i, x := range s.Imports {
+		read, err := propagation.Parse([]propagation.File{{Name: "text", Text: []byte(x.Text)}}, propagation.Options{})
+		if err != nil {
+			return s.where("imports", i, "text")("%s", strings.TrimPrefix(err.Error(), "propagation: "))
+		}
+		for _, y := range read.Services {
+			s.Services = append(s.Services, listedServiceSpec{At: x.At, Spec: y, from: []any{"imports", i}})
+		}
+	}
+	return nil
+}
+
+// pathOfService returns where the file says something of a service.
+func (s scenarioSpec) pathOfService(i int, path ...any) []any {
+	if from := s.Services[i].from; from != nil {
+		return from
+	}
+	return append([]any{"services", i}, path...)
 }
 
 // addServices adds the services of a file, in its order.
 func (out *Scenario) addServices(s scenarioSpec) error {
 	for i, x := range s.Services {
-		at := func(path ...any) faultLocator { return s.where(append([]any{"services", i}, path...)...) }
+		at := func(path ...any) faultLocator { return s.where(s.pathOfService(i, path...)...) }
 		listed := ListedService{At: out.Start}
 		var err error
 		if x.At != "" {
@@ -69,19 +101,19 @@ func (s scenarioSpec) hasNoJobs() bool {
 func (s scenarioSpec) checkServiceNames(sites []string) error {
 	for i, x := range s.Services {
 		for k, name := range x.Sites {
-			if err := s.checkName("site", name, sites, "services", i, "sites", k); err != nil {
+			if err := s.checkName("site", name, sites, s.pathOfService(i, "sites", k)...); err != nil {
 				return err
 			}
 		}
 		for t, tier := range x.Tiers {
 			for k, name := range tier {
-				if err := s.checkName("site", name, sites, "services", i, "tiers", t, k); err != nil {
+				if err := s.checkName("site", name, sites, s.pathOfService(i, "tiers", t, k)...); err != nil {
 					return err
 				}
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(x.Weights)) {
-			if err := s.checkName("site", name, sites, "services", i, "weights", name); err != nil {
+			if err := s.checkName("site", name, sites, s.pathOfService(i, "weights", name)...); err != nil {
 				return err
 			}
 		}

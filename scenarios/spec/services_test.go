@@ -16,6 +16,19 @@ sites:
 services:
   - {id: llm, replicas: 4, gpus: 1, cpu: 1, memory: 4, sites: [east], division: static, weights: {east: 2}}
   - {id: other, replicas: 1, cpu: 1}
+imports:
+  - text: |
+      apiVersion: policy.karmada.io/v1alpha1
+      kind: PropagationPolicy
+      metadata: {name: p}
+      spec:
+        resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]
+        placement: {clusterAffinity: {clusterNames: [east]}, replicaScheduling: {replicaSchedulingType: Divided}}
+      ---
+      apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: chat}
+      spec: {replicas: 1, template: {spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 1}}}]}}}
 events:
   - {at: 10m, scale: llm, replicas: 6}
   - {at: 20m, prices: east, price: 80}
@@ -50,13 +63,16 @@ func TestErrorsOfServicesNameLineAndField(t *testing.T) {
 		{"division: static", "division: fair", ":8: services/0/division: "},
 		{"memory: 4,", "memory: 4, models: [Z9],", ":8: services/0/models/0: "},
 		{"{id: other, replicas: 1, cpu: 1}", "{id: other, replicas: 1}", ":9: services/1: cpu: "},
-		{"scale: llm, replicas: 6", "scale: lm, replicas: 6", ":11: events/0/scale: unknown service \"lm\""},
-		{"scale: llm, replicas: 6", "scale: llm", ":11: events/0: want replicas together with scale"},
-		{"prices: east, price: 80", "prices: east", ":12: events/1: want price or carbon"},
-		{"service: llm, divided", "service: lm, divided", ":14: expect/0/service: unknown service \"lm\""},
-		{"service: llm, divided", "job: llm, divided", ":14: expect/0: want service together with divided"},
-		{"at: 5m", "at: 500h", ":14: expect/0/divided/at: "},
-		{"{east: 4}}}", "{est: 4}}}", ":14: expect/0/divided/sites/est: unknown site"},
+		{"clusterNames: [east]", "clusterNames: [est]", ":11: imports/0: unknown site \"est\""},
+		{"metadata: {name: chat}", "metadata: {name: llm}", ":11: imports/0: is \"llm\", as that of another service"},
+		{"Divided", "Duplicated", ":11: imports/0/text: text:6: spec/placement/replicaScheduling"},
+		{"scale: llm, replicas: 6", "scale: lm, replicas: 6", ":24: events/0/scale: unknown service \"lm\""},
+		{"scale: llm, replicas: 6", "scale: llm", ":24: events/0: want replicas together with scale"},
+		{"prices: east, price: 80", "prices: east", ":25: events/1: want price or carbon"},
+		{"service: llm, divided", "service: lm, divided", ":27: expect/0/service: unknown service \"lm\""},
+		{"service: llm, divided", "job: llm, divided", ":27: expect/0: want service together with divided"},
+		{"at: 5m", "at: 500h", ":27: expect/0/divided/at: "},
+		{"{east: 4}}}", "{est: 4}}}", ":27: expect/0/divided/sites/est: unknown site"},
 	} {
 		if err := load(tc.from, tc.to); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%q for %q: %v; want %q", tc.to, tc.from, err, tc.want)

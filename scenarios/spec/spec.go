@@ -27,6 +27,7 @@ type scenarioSpec struct {
 	Carbon   string                    `yaml:"carbon"`
 	Lag      *float64                  `yaml:"lag_hours"`
 	Services []listedServiceSpec       `yaml:"services"`
+	Imports  []importSpec              `yaml:"imports"`
 	Events   []eventSpec               `yaml:"events"`
 	Expect   []expectSpec              `yaml:"expect"`
 	Quotas   []quota.FileQuota         `yaml:"quotas"`
@@ -115,6 +116,7 @@ type outageSpec struct {
 type bidsSpec struct {
 	Price  float64 `yaml:"price"`
 	Energy float64 `yaml:"energy"`
+	Stuck  int     `yaml:"stuck"`
 }
 
 // A seriesSpec names a file and column with the values of one quantity.
@@ -187,6 +189,9 @@ func parseSpec(file string, text []byte) (scenarioSpec, error) {
 		return func(format string, args ...any) error { return p.FaultAt(pathOf(path), format, args...) }
 	}
 	s.lineOf = func(path ...any) int { return p.LineOf(pathOf(path)) }
+	if err := s.readImports(); err != nil {
+		return s, err
+	}
 	return s, s.validateSpec()
 }
 
