@@ -209,7 +209,7 @@ func (a *Agent) placeJob(now protocol.Time, r reservation) bool {
 		launch: protocol.Launch{
 			Job: job, Epoch: w.Epoch, Node: node, Devices: devices, Model: run.RunConfig.Model,
 			Cap: run.RunConfig.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.RunConfig.Power, Task: w.Task, Places: places,
-			Domain: a.fleet.DomainOf(&job, places),
+			Domain: a.fleet.DomainOf(&job, places), Wake: a.fleet.WakeAhead(now, run),
 		},
 		confirmed: r.confirmed, epoch: w.Epoch, acceptedEpoch: w.Epoch, started: run.Start, transferCarbon: a.cfg.Network.transferCarbon(job, a.cfg.Site), pauseAt: w.Pause, byMonth: w.ByMonth,
 	})

@@ -253,6 +253,7 @@ var grown = []struct {
 	{"offer-domain", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "gang", Options: []BidOption{anOption}}},
 		Spreads: []Spread{{Job: "gang", Places: []Place{{Pods: 3, Node: "n1"}}}}, WithinDomain: []JobID{"gang"}})},
 	{"launch-domain", sent(Launch{Job: aRackGang, Epoch: 3, Node: "n1", Devices: []int{0}, Model: "V100", Run: time.Hour, Power: 190_000, Places: gangPlaces, Domain: "zone-a/r1"})},
+	{"launch-wake", sent(Launch{Job: aRackGang, Epoch: 3, Node: "n1", Devices: []int{0}, Model: "V100", Run: time.Hour, Power: 190_000, Wake: []string{"n2", "n3"}})},
 	{"started-domain", sent(Started{Job: "gang", Epoch: 3, Node: "n1", Places: gangPlaces, Domain: "zone-a/r1"})},
 	{"inventory-topology", sent(Inventory{Nodes: []Node{{Name: "n1", CPU: 64_000, Memory: 1 << 18}, {Name: "n2", CPU: 64_000, Memory: 1 << 18}},
 		Topology: []NodeTopology{{Node: "n2", Labels: []Label{{Key: "topology.kubernetes.io/zone", Value: "zone-a"}, {Key: "rack", Value: "r1"}}}}})},

@@ -56,7 +56,7 @@ func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (Sim
 	}
 	return SimulatedSite{
 		SiteConfig: runtime.SiteConfig{
-			Site: name, Nodes: NodesOfSite(site), Power: power.DefaultTable(), Forecast: SignalForecasts.forecastConfig(site, nil), Terms: site.Terms, Location: site.Location, Services: true,
+			Site: name, Nodes: NodesOfSite(site), Power: power.DefaultTable(), Forecast: SignalForecasts.forecastConfig(site, nil), Terms: site.Terms, Location: site.Location, Services: true, WakesAhead: true,
 		},
 		Executor: runtime.LocalParty{Machine: executor.NewDurableSimExecutor(name, p.Executor)},
 		Signals:  runtime.LocalParty{Machine: p.SignalPublisher},

@@ -157,7 +157,7 @@ func greenschedRule() auction.ClearingRule {
 // (nil of an outside one), the bid strategy, and the capacity configuration of the sites. Only the
 // sites of the auction, of what was learned and of outside policies keep headroom for jobs that cannot wait.
 func policyConfig(policy string, seed uint64) (auction.ClearingRule, agents.MarginalCost, capacity.Config) {
-	ours := capacity.Config{Policy: fgd.FGD, HeadroomOneIn: capacity.DefaultHeadroomOneIn, PreferAwake: true}
+	ours := capacity.Config{Policy: fgd.FGD, HeadroomOneIn: capacity.DefaultHeadroomOneIn, PreferAwake: true, WakesAhead: true}
 	if _, outside := IsOutside(policy); outside {
 		return nil, agents.DefaultStrategy(), ours
 	}

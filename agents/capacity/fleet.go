@@ -40,6 +40,8 @@ type Config struct {
 	// PreferAwake places a job on the nodes that it adds least idle energy to; Policy then chooses
 	// among these. Without it Policy alone chooses.
 	PreferAwake bool
+	// WakesAhead says that the executor wakes nodes which a launch names for jobs to come: see WakeAhead.
+	WakesAhead bool
 	// NoBackfill lets no job use a node before a reservation there, however soon it would end: to measure what
 	// that is worth.
 	NoBackfill bool
@@ -60,6 +62,8 @@ type Fleet struct {
 	setsOn     map[protocol.JobID][]int // indexes of all nodes with a gang's reservation
 	headroom   []int                    // nodes kept for jobs that cannot wait; nil: choose them at the next use
 	awake      awakeRecord
+	urgent     []urgentStart // lately, the oldest first
+	ahead      protocol.Time // until when nodes that were woken ahead linger without a job
 
 	indexes  map[shape]*nodeIndex
 	indexed  int // size of indexes: see maxIndexed

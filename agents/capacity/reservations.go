@@ -328,8 +328,9 @@ func (f *Fleet) reservedNode(id protocol.JobID) int {
 // tryWithReservations calls try with nodes to skip until it finds a place for a job that would run
 // for so long from now: first without the nodes that have too little next to reservations, and
 // without the headroom. A job that has no time to wait may then use the headroom, and at last
-// capacity reserved for jobs with more time. Each time it leaves nodes asleep if it can. The search
-// itself changes nothing.
+// capacity reserved for jobs with more time; before all that it looks for room on nodes that are
+// awake, the headroom's too. Each time it leaves nodes asleep if it can. The search itself changes
+// nothing.
 func (f *Fleet) tryWithReservations(now protocol.Time, j *protocol.Job, model string, run time.Duration, own int, try func(skip fgd.NodeSet) bool) bool {
 	others := slices.ContainsFunc(f.headroomNodes(), func(i int) bool { return i != own })
 	x := f.indexFor(j, model)
@@ -351,10 +352,14 @@ func (f *Fleet) tryWithReservations(now protocol.Time, j *protocol.Job, model st
 		}
 		return try(k.skip)
 	}
+	urgent := f.cfg.HeadroomOneIn > 0 && !hasTimeToWait(now, *j, run)
+	if urgent && others && f.cfg.PreferAwake && allowsModel(j, model) && f.tryAwakeHeadroom(x, now, j, run, own, try) {
+		return true
+	}
 	if trySkipping(nil, true) {
 		return true
 	}
-	return f.cfg.HeadroomOneIn > 0 && !hasTimeToWait(now, *j, run) && (others && trySkipping(nil, false) || len(f.reservedOn) > 0 && trySkipping(atLeastAsUrgent(now, *j, run), false))
+	return urgent && (others && trySkipping(nil, false) || len(f.reservedOn) > 0 && trySkipping(atLeastAsUrgent(now, *j, run), false))
 }
 
 // A skipSets is which nodes a search for a node now leaves out.

@@ -43,8 +43,14 @@ func (f plainFleet) readyTime(i int, j *protocol.Job, model string) (at protocol
 func (f plainFleet) place(now protocol.Time, j *protocol.Job, model string, run time.Duration) (q fgd.Quote) {
 	own := f.reservedNode(j.ID)
 	others := slices.ContainsFunc(f.headroomNodes(), func(i int) bool { return i != own })
+	var late func(*node) bool // nodes that are not looked at yet, as they sleep or wake; nil: none
 	try := func(counts reservationFilter, aside bool) bool {
 		skip := f.withoutRoom(now, j, run, counts, own, aside)
+		for i := range f.nodes {
+			if late != nil && late(&f.nodes[i]) {
+				skip = skip.Add(i)
+			}
+		}
 		if more := f.leaveAsleep(now, j, model, run, skip); more != nil {
 			if q = f.cluster.QuoteExcept(fgdRequest(*j, model), more); q.Fits {
 				return true
@@ -53,7 +59,19 @@ func (f plainFleet) place(now protocol.Time, j *protocol.Job, model string, run 
 		q = f.cluster.QuoteExcept(fgdRequest(*j, model), skip)
 		return q.Fits
 	}
-	if !try(nil, true) && f.cfg.HeadroomOneIn > 0 && !hasTimeToWait(now, *j, run) && !(others && try(nil, false)) && len(f.reservedOn) > 0 {
+	urgent := f.cfg.HeadroomOneIn > 0 && !hasTimeToWait(now, *j, run)
+	if urgent && others && f.cfg.PreferAwake && allowsModel(j, model) && now < f.ahead {
+		for _, wakes := range []bool{false, true} {
+			for _, aside := range []bool{true, false} {
+				late = func(n *node) bool { return n.awakeUntil(now) == 0 || !wakes && n.wakeTime(now) > 0 }
+				if try(nil, aside) {
+					return q
+				}
+			}
+		}
+		late = nil
+	}
+	if !try(nil, true) && urgent && !(others && try(nil, false)) && len(f.reservedOn) > 0 {
 		try(atLeastAsUrgent(now, *j, run), false)
 	}
 	return q
@@ -126,6 +144,9 @@ func TestIndexesSayWhatALookAtEachNodeSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := noon
+		if rapid.Bool().Draw(t, "burst") {
+			f.ahead = now.Add(1000 * time.Hour)
+		}
 		f.UpdateNodes(now, drawInventory(t))
 		var kinds []protocol.Job // few, so that their indexes are used again
 		for i := range 3 {

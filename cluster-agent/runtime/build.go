@@ -30,6 +30,8 @@ type SiteConfig struct {
 	// NodesSleep says that the nodes which the executor reports are switched off when they are
 	// empty. Bids then include what keeping a node awake costs. Nodes say so by their Host.
 	NodesSleep bool
+	// WakesAhead says that the executor wakes the nodes that a launch names: see capacity.Config.
+	WakesAhead bool
 	// Terms are those on which the site runs jobs of others; the zero value has none.
 	Terms    terms.Terms
 	Location protocol.Location // that it says of itself
@@ -55,7 +57,7 @@ func BuildSite(cfg SiteConfig, executor, signals LocalParty) (Config, error) {
 	if len(cfg.Power.ModelNames()) == 0 {
 		cfg.Power = power.DefaultTable()
 	}
-	nodes, err := capacity.New(capacity.Config{Nodes: cfg.Nodes, Power: cfg.Power, Policy: fgd.FGD, HeadroomOneIn: capacity.DefaultHeadroomOneIn, PreferAwake: true, NodesSleep: cfg.NodesSleep})
+	nodes, err := capacity.New(capacity.Config{Nodes: cfg.Nodes, Power: cfg.Power, Policy: fgd.FGD, HeadroomOneIn: capacity.DefaultHeadroomOneIn, PreferAwake: true, NodesSleep: cfg.NodesSleep, WakesAhead: cfg.WakesAhead})
 	if err != nil {
 		return Config{}, fmt.Errorf("site %s: %w", cfg.Site, err)
 	}

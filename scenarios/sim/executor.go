@@ -325,6 +325,7 @@ func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol
 	for _, n := range nodes {
 		start = max(start, h.occupyNode(now, n))
 	}
+	h.wakeNodes(now, l.Wake)
 	j := &runningJob{launch: l, nodes: nodes, start: start, end: start.Add(l.Run), power: l.Power}
 	if h.runTime != nil {
 		j.end = start.Add(h.runTime(l))
@@ -356,6 +357,17 @@ func (h *SimExecutor) occupyNode(now protocol.Time, n *simNode) protocol.Time {
 	}
 	n.jobs, n.sleeps = n.jobs+1, 0
 	return n.ready
+}
+
+// wakeNodes wakes sleeping nodes for jobs to come. Each falls asleep when it has woken and lingered without one.
+func (h *SimExecutor) wakeNodes(now protocol.Time, names []string) {
+	for _, name := range names {
+		if n := h.nodes[name]; n != nil && !n.awake && !n.isDown() {
+			n.ready = now.Add(n.host.WakeTime)
+			h.setNodeAwake(n, true)
+			n.sleeps = n.ready.Add(max(n.host.Linger, time.Second))
+		}
+	}
 }
 
 // nodesOf returns the nodes of a launch, each once; nil if one is unknown.
