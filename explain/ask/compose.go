@@ -172,6 +172,22 @@ func (c *composer) sole(key string) (string, bool) {
 	return strings.Join(c.said[key], ""), len(c.said[key]) < 2
 }
 
+// splitOpposites makes a condition and its opposite, where both are asked for, a split.
+func (c *composer) splitOpposites() {
+	q := &c.q
+	if all := c.said["where"]; slices.Contains(all, "urgent") && slices.Contains(all, "standard") && q.By == "" { // the two are compared
+		q.By, c.said["where"] = "urgency", slices.DeleteFunc(all, func(w string) bool { return w == "urgent" || w == "standard" })
+	}
+	for _, split := range slices.Sorted(maps.Keys(OppositeOf)) { // both are asked for: "late jobs against those in time"
+		if all := c.said["where"]; slices.Contains(all, split) && slices.Contains(all, OppositeOf[split]) && q.By == "" && c.says("compare") {
+			q.By, c.said["where"] = split, slices.DeleteFunc(all, func(w string) bool { return w == split || w == OppositeOf[split] })
+		}
+	}
+	if slices.Contains(c.said["where"], "away") { // the phrase holds "home"
+		c.said["where"] = slices.DeleteFunc(c.said["where"], func(w string) bool { return w == "at-home" })
+	}
+}
+
 // setMeasure sets what is measured of which jobs.
 func (c *composer) setMeasure() bool {
 	q := &c.q
@@ -224,17 +240,7 @@ func (c *composer) setMeasure() bool {
 	if c.says("bygone") && slices.Equal(metrics, []string{"wait"}) && (c.says("many") || q.Pick == "share") && !c.says("statistic") && !c.says("long") && !c.says("rank") && q.Bounded == "" { // "how many jobs waited"
 		metrics, c.said["where"] = nil, append(c.said["where"], "waited")
 	}
-	if all := c.said["where"]; slices.Contains(all, "urgent") && slices.Contains(all, "standard") && q.By == "" { // the two are compared
-		q.By, c.said["where"] = "urgency", slices.DeleteFunc(all, func(w string) bool { return w == "urgent" || w == "standard" })
-	}
-	for _, split := range slices.Sorted(maps.Keys(OppositeOf)) { // both are asked for: "late jobs against those in time"
-		if all := c.said["where"]; slices.Contains(all, split) && slices.Contains(all, OppositeOf[split]) && q.By == "" && c.says("compare") {
-			q.By, c.said["where"] = split, slices.DeleteFunc(all, func(w string) bool { return w == split || w == OppositeOf[split] })
-		}
-	}
-	if slices.Contains(c.said["where"], "away") { // the phrase holds "home"
-		c.said["where"] = slices.DeleteFunc(c.said["where"], func(w string) bool { return w == "at-home" })
-	}
+	c.splitOpposites()
 	if len(metrics) > 1 {
 		return false
 	}
