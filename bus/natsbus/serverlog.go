@@ -57,8 +57,9 @@ var refusals = []string{"Publish Violation", "Subscription Violation", server.Er
 
 // Errorf logs an error about the store when its count is a power of two, and what is refused a client once a second.
 func (l *serverLog) Errorf(format string, v ...any) {
-	if slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(format, r) }) {
-		l.logRefusal(fmt.Sprintf(format, v...))
+	text := fmt.Sprintf(format, v...)
+	if slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(text, r) }) {
+		l.logRefusal(text)
 		return
 	}
 	if !strings.HasPrefix(format, "JetStream") && !strings.HasPrefix(format, "Filestore") {
@@ -74,7 +75,7 @@ func (l *serverLog) Errorf(format string, v ...any) {
 	}
 	l.count[format]++
 	if n := l.count[format]; bits.OnesCount64(n) == 1 {
-		l.log.Error("nats-server: "+fmt.Sprintf(format, v...)+"; it may store nothing more until it is restarted", "times", n)
+		l.log.Error("nats-server: "+text+"; it may store nothing more until it is restarted", "times", n)
 	}
 }
 

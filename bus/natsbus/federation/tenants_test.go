@@ -228,14 +228,15 @@ func TestATenantTakesNobodyElsesConnections(t *testing.T) {
 	}
 }
 
-// A tenant that is revoked is cut off while it is connected, and does not come back; the other
-// tenants stay connected.
+// A tenant that is revoked is cut off while it is connected, and does not come back, and the log has its key; the
+// other tenants stay connected.
 func TestARevokedTenantIsCutOff(t *testing.T) {
 	s := newStage(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
+	var lines loggedLines
 	watching.Go(func() {
-		s.hub.ReloadOnChange(ctx, 10*time.Millisecond, slog.New(slog.DiscardHandler), federation.WatchedFiles(s.fed.HubConfigFile(0))...)
+		s.hub.ReloadOnChange(ctx, 10*time.Millisecond, slog.New(slog.NewTextHandler(&lines, nil)), federation.WatchedFiles(s.fed.HubConfigFile(0))...)
 	})
 	defer watching.Wait()
 	defer stop()
@@ -243,18 +244,21 @@ func TestARevokedTenantIsCutOff(t *testing.T) {
 	conn, _ := s.raw("", "vision")
 	other, _ := s.raw("", "speech")
 	access := s.access("vision")
+	keys, err := s.fed.PublicKeys("vision")
+	s.must(err)
 	s.must(s.fed.RevokeTenant("vision", now))
 	s.until("the tenant is cut off", conn.IsClosed)
 	access.Seed, access.CA = filepath.Join(s.dir, "revoked", "vision-1", "vision.nk"), filepath.Join(s.dir, "ca.pem")
 	if err := s.joins(access, vision); !errors.Is(err, nats.ErrAuthorization) {
 		t.Errorf("joined by a revoked key: %v", err)
 	}
+	s.until("the refusal is logged", func() bool { return lines.has("a client is refused", "authentication error", "Nkey", keys[0]) })
 	s.must(other.FlushTimeout(patience))
 	// The last tenant goes, and with it the account.
 	s.must(s.fed.RevokeTenant("speech", now))
 	s.until("the other is cut off, too", other.IsClosed)
 	// One that comes while the server runs is heard.
-	_, err := s.fed.AddTenant(federation.TenantSetup{Name: "vision"})
+	_, err = s.fed.AddTenant(federation.TenantSetup{Name: "vision"})
 	s.must(err)
 	s.until("the new tenant is heard", func() bool {
 		port, err := s.open("vision").Connect(s.Context(), vision)
