@@ -2,6 +2,7 @@ package verify
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/gridbid/gridbid/coordinator/accounts"
@@ -270,6 +271,9 @@ func payerOf(s *ledgerState, b protocol.Settlement) ([]string, bool) {
 		return nil, false
 	}
 	p, stopped := s.stopped[b.Job]
+	if by, asked := s.preempts[b.Job]; b.Part && asked && by.Why.Code == protocol.PartLost && (!stopped || p.Left == 0) {
+		return append([]string{j.Tenant}, s.payersBesides(b, j)...), true
+	}
 	if by, asked := s.preempts[b.Job]; b.Part && asked && by.Why.Code == protocol.StrongerClaim {
 		preemptor, known := s.jobs[by.For]
 		switch {
@@ -282,4 +286,24 @@ func payerOf(s *ledgerState, b protocol.Settlement) ([]string, bool) {
 		}
 	}
 	return []string{j.Tenant}, true
+}
+
+// payersBesides returns who may pay, beside its own tenant, for a part of a job that was stopped since another part was:
+// the tenant of the job for which that one made room; whoever it is, if no such request is shown.
+func (s *ledgerState) payersBesides(b protocol.Settlement, part protocol.Job) (all []string) {
+	for _, id := range slices.Sorted(maps.Keys(s.preempts)) {
+		by := s.preempts[id]
+		if other := s.jobs[id]; id == b.Job || part.PartOf == "" || other.PartOf != part.PartOf || by.Why.Code != protocol.StrongerClaim {
+			continue
+		}
+		preemptor, known := s.jobs[by.For]
+		if !known {
+			return []string{b.Payer}
+		}
+		all = append(all, preemptor.Tenant)
+	}
+	if len(all) == 0 {
+		return []string{b.Payer}
+	}
+	return all
 }
