@@ -11,7 +11,7 @@ bench-live:
 
 ## bench-settle: jobs a second from submission to settlement at 16 sites, for a minute, without and with a flush of each entry
 bench-settle:
-	$(GO) run ./lab/load -sites 16 -settle 60s
+	$(GO) run ./lab/load -sites 16 -settle 60s -in-flight 8192
 
 ## bench-memory: have one market settle a million jobs, then 50,000 a day for 40 days, and print what memory it takes (minutes)
 bench-memory:
