@@ -41,7 +41,7 @@ func (k *Market) validateBids(site string, o protocol.Bids) protocol.Bids {
 		}
 		seen[i] = true
 		job := &k.round.lots[i].job
-		kept := all[len(all):len(all)]
+		kept := all[len(all):]
 		var sized []sizedOption
 		for x := range m.Options {
 			opt := &m.Options[x]
