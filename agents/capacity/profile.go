@@ -101,13 +101,8 @@ func (f *Fleet) freeGPUsBySlot(now protocol.Time, nodes []int, r protocol.Capaci
 		if n.unschedulable {
 			continue
 		}
-		// Free now: all GPUs less what others, running jobs and reservations hold.
-		free += protocol.Milli(n.GPUs) * 1000
-		for _, b := range n.others {
-			free -= protocol.Milli(b.Request.TotalMilli())
-		}
+		free += n.freeGPUs()
 		for _, run := range n.jobs {
-			free -= run.Job.TotalGPUMilli()
 			ends[at(max(run.End, now+1)-r.From+slot-1)] += run.Job.TotalGPUMilli()
 		}
 		for x := range n.reservations {
