@@ -73,7 +73,8 @@ type Agent struct {
 	asked               askedGPUs             // by jobs: see replicasBeyond
 	strategy            BidStrategy
 	delivery            Delivery                         // of the strategy
-	pricedStarts        []pricedOption                   // scratch of bestOptionPerStart
+	starts              startChoices                     // scratch of startsOf
+	costLine            forecast.Line                    // of curve, for starts
 	ways                []capacity.RunConfig             // scratch of bidsForJob
 	faults              map[string]int                   // of the strategy, by reason
 	lastCall            protocol.Message                 // the last call for bids; its jobs are in calledJobs

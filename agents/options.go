@@ -144,7 +144,7 @@ func (p *bidPricing) optionsPerModel(j *protocol.Job, ways []capacity.RunConfig)
 		if n < 0 {
 			n = len(ways)
 		}
-		out = pickSpreadOptions(out, p.bestOptionPerStart(j, ways[:n]), most)
+		out = p.startsOf(j, ways[:n]).appendSpread(out, most)
 		ways = ways[n:]
 	}
 	if models > 1 {
@@ -155,93 +155,6 @@ func (p *bidPricing) optionsPerModel(j *protocol.Job, ways []capacity.RunConfig)
 
 // byStart orders options by start.
 func byStart(x, y protocol.BidOption) int { return cmp.Compare(x.Start, y.Start) }
-
-// bestOptionPerStart returns the cheapest of the given run configurations, all on one model, for
-// each start that is worth pricing, soonest first. Starts lie on the planning's slots, except the
-// earliest. The result is valid until the next call.
-func (p *bidPricing) bestOptionPerStart(j *protocol.Job, ways []capacity.RunConfig) []pricedOption {
-	best := p.agent.pricedStarts[:0]
-	declared := p.asDeclared(j)
-	latest := p.now
-	if p.strategy.TemporalShift && j.MayWait() {
-		asCalled := declared
-		if p.called != nil {
-			asCalled = p.called
-		}
-		latest = min(p.weights.LatestWorthBidding(asCalled), p.now.Add(p.planning.Horizon))
-	}
-	idle := p.agent.fleet.IdlePowerShare(p.now, *j, ways[0].Model)
-	for _, w := range ways {
-		c := p.pricingOf(declared, w, idle)
-		best = c.priceStarts(best, j, latest)
-	}
-	p.agent.pricedStarts = best
-	return best
-}
-
-// priceStarts prices the starts of j up to latest, and merges them into best: the cheapest option
-// of each start so far, soonest first.
-func (c *configPricing) priceStarts(best []pricedOption, j *protocol.Job, latest protocol.Time) []pricedOption {
-	now, fleet, slot := c.now, c.agent.fleet, c.planning.Slot
-	model := c.config.Model
-	if !c.strategy.SweepModelsAndCaps && !j.IsGang() {
-		model = ""
-	}
-	earliest := max(now, j.StartWith)
-	place, ok := capacity.PlacementQuote{}, false
-	if earliest == now {
-		place, ok = fleet.QuotePlacement(now, *j, model, c.run)
-	}
-	if !ok {
-		if earliest, ok = fleet.EarliestStart(now, *j, model, earliest, c.run); !ok {
-			return best
-		}
-		if earliest <= now {
-			earliest = now.Add(time.Second) // enough GPUs are free in total, but no single node has them now
-		}
-	}
-	length, terms := place.WakeTime+c.run, c.agent.termsFor(j, c.lendingPlan)
-	if earliest, ok = c.firstAllowedOpening(j, model, earliest, length, terms); !ok {
-		return best
-	}
-	last := max(earliest, min(capacity.LatestStart(*j, c.run), latest))
-	// A start that is searched node by node is open from opening on, or from always on; before
-	// opening there is none.
-	opening, always := protocol.Time(0), protocol.Time(-1)
-	var later capacity.PlacementQuote // of a start that is not now: its node is not known
-	at, k := &place, 0
-	for t := earliest; t <= last; t = t.Add(time.Second).Ceil(slot) {
-		if t > earliest && c.needsNodeByNode(j, t.Add(c.run)) {
-			if always < 0 {
-				always = fleet.AlwaysOpenFrom(now, j, c.config.Model, c.run)
-			}
-			if t > opening && t < always {
-				if opening, ok = fleet.EarliestStart(now, *j, c.config.Model, t, c.run); !ok {
-					break // nor is there a later one
-				}
-			}
-			if t < opening {
-				continue
-			}
-		}
-		if !terms.allows(t, t.Add(length)) {
-			continue
-		}
-		if t > now {
-			at = &later
-		}
-		for k < len(best) && best[k].Start < t {
-			k++
-		}
-		switch o := c.priceStart(t, at); {
-		case k == len(best) || best[k].Start > t:
-			best = slices.Insert(best, k, o)
-		case isCheaperOption(&o, &best[k]):
-			best[k] = o
-		}
-	}
-	return best
-}
 
 // firstAllowedOpening returns the first start, at or after an opening, that the site's terms allow
 // and for which there is capacity; false if there is none.
@@ -278,40 +191,4 @@ func (p *bidPricing) asDeclared(j *protocol.Job) *protocol.Job {
 func isCheaperOption(x, y *pricedOption) bool {
 	return cmp.Or(cmp.Compare(x.cost, y.cost), cmp.Compare(x.Finish, y.Finish),
 		cmp.Compare(x.Model, y.Model), cmp.Compare(x.Cap, y.Cap)) < 0
-}
-
-// pickSpreadOptions appends at most most options to out: the soonest, which the market may need; then the
-// cheapest, first among those at least two hours, then one hour apart from the ones picked. So the
-// market has other hours to choose from when the jobs of all sites want the same one. They are
-// sorted by start.
-func pickSpreadOptions(out []protocol.BidOption, starts []pricedOption, most int) []protocol.BidOption {
-	if len(starts) == 0 {
-		return out
-	}
-	picked := append(make([]int, 0, 8), 0)
-	isNear := func(i int, apart time.Duration) bool {
-		return slices.ContainsFunc(picked, func(k int) bool {
-			d := starts[i].Start.Sub(starts[k].Start)
-			return i == k || k != 0 && max(d, -d) < apart
-		})
-	}
-	for _, apart := range []time.Duration{2 * time.Hour, time.Hour, 0} {
-		for len(picked) < most {
-			next := -1
-			for i := range starts {
-				if (next < 0 || starts[i].cost < starts[next].cost) && !isNear(i, apart) {
-					next = i
-				}
-			}
-			if next < 0 {
-				break
-			}
-			picked = append(picked, next)
-		}
-	}
-	slices.Sort(picked)
-	for _, k := range picked {
-		out = append(out, starts[k].BidOption)
-	}
-	return out
 }

@@ -315,7 +315,7 @@ func TestChooseKeepsTheSoonestTheCheapestAndNoMoreThanAsked(t *testing.T) {
 			at = at.Add(time.Duration(rapid.IntRange(1, 8).Draw(t, "gap")) * 15 * time.Minute)
 		}
 		most := rapid.IntRange(1, 9).Draw(t, "most")
-		got := pickSpreadOptions(nil, starts, most)
+		got := choicesOf(starts).appendSpread(nil, most)
 		if len(got) > most || len(got) != min(most, len(starts)) {
 			t.Fatalf("%d of %d options, at most %d", len(got), len(starts), most)
 		}

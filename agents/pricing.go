@@ -22,6 +22,8 @@ type configPricing struct {
 	room           *shadowPrice          // nil: capacity costs nothing
 	tariff         terms.Charge          // of the site
 	pods           int                   // of an elastic job; else 0
+
+	firstBound, lastBound int // its part of startChoices.bounds
 }
 
 // pricingOf returns the pricing of a job in a configuration; idle is its IdlePowerShare there.

@@ -17,7 +17,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// plainStarts is bestOptionPerStart with each start searched and each option priced by itself.
+// plainStarts is startsOf with each start searched and each option priced by itself.
 func (p *bidPricing) plainStarts(j protocol.Job, ways []capacity.RunConfig, prices []protocol.ShadowPrice) (out []pricedOption) {
 	best := make(map[protocol.Time]pricedOption)
 	fleet := p.agent.fleet
@@ -181,7 +181,11 @@ func TestPricedStartsAreThoseOfPlainArithmetic(t *testing.T) {
 				n++
 			}
 			want := p.plainStarts(j, ways[:n], prices)
-			if got := p.bestOptionPerStart(&j, ways[:n]); !slices.Equal(got, want) {
+			most := rapid.IntRange(1, 6).Draw(rt, "most")
+			if got, want := p.startsOf(&j, ways[:n]).appendSpread(nil, most), plainPick(want, most); !slices.Equal(got, want) {
+				rt.Fatalf("on %q it picks\n%+v; want\n%+v", ways[0].Model, got, want)
+			}
+			if got := p.startsOf(&j, ways[:n]).priceAll(); !slices.Equal(got, want) {
 				rt.Fatalf("on %q it is offered\n%+v; want\n%+v", ways[0].Model, got, want)
 			}
 			ways = ways[n:]
@@ -189,8 +193,31 @@ func TestPricedStartsAreThoseOfPlainArithmetic(t *testing.T) {
 	})
 }
 
-// plainPick is pickSpreadOptions by a sorted list of all starts.
+// priceAll returns the cheapest option of each start.
+func (s *startChoices) priceAll() (all []pricedOption) {
+	for k := range s.starts {
+		if s.starts[k].option < 0 {
+			s.price(k)
+		}
+		all = append(all, s.priced[s.starts[k].option])
+	}
+	return all
+}
+
+// choicesOf returns starts as if they had been searched and priced.
+func choicesOf(starts []pricedOption) *startChoices {
+	s := &startChoices{priced: starts}
+	for i, o := range starts {
+		s.starts = append(s.starts, startChoice{startBound{o.Start, o.cost}, i})
+	}
+	return s
+}
+
+// plainPick is appendSpread by a sorted list of all starts.
 func plainPick(starts []pricedOption, most int) (out []protocol.BidOption) {
+	if len(starts) == 0 {
+		return nil
+	}
 	order := make([]int, len(starts))
 	for i := range order {
 		order[i] = i
@@ -224,7 +251,7 @@ func TestPickedOptionsAreThoseOfASortedList(t *testing.T) {
 			at = at.Add(time.Duration(rapid.IntRange(1, 8).Draw(t, "gap")) * 15 * time.Minute)
 		}
 		most := rapid.IntRange(1, 9).Draw(t, "most")
-		if got, want := pickSpreadOptions(nil, starts, most), plainPick(starts, most); !slices.Equal(got, want) {
+		if got, want := choicesOf(starts).appendSpread(nil, most), plainPick(starts, most); !slices.Equal(got, want) {
 			t.Fatalf("of %+v it picks\n%+v; want\n%+v", starts, got, want)
 		}
 	})

@@ -55,7 +55,7 @@ func TestAGangIsOfferedEachStartAtWhichItFits(t *testing.T) {
 		p := bidPricing{agent: s.agent, strategy: eager, now: s.now, weights: weights, planning: protocol.DefaultPlanning(), shadow: newShadowPrices(nil, "oslo")}
 		w := ways[rapid.IntRange(0, len(ways)-1).Draw(rt, "way")]
 		var got []protocol.Time
-		for _, o := range p.bestOptionPerStart(&j, []capacity.RunConfig{w}) {
+		for _, o := range p.startsOf(&j, []capacity.RunConfig{w}).priceAll() {
 			got = append(got, o.Start)
 		}
 		if want := p.slotBySlot(j, w); !slices.Equal(got, want) {
@@ -79,10 +79,10 @@ func TestSearchOfStartsIsSublinearInNodes(t *testing.T) {
 		j.Urgency, j.Deadline = protocol.UrgencyStandard, noon.Add(80*time.Hour)
 		ways, _ := s.agent.fleet.RunConfigs(j)
 		p := bidPricing{agent: s.agent, strategy: eager, now: s.now, weights: weights, planning: protocol.DefaultPlanning(), shadow: newShadowPrices(nil, "oslo")}
-		if n := len(p.bestOptionPerStart(&j, ways)); n < p.planning.SlotCount()/2 {
+		if n := len(p.startsOf(&j, ways).starts); n < p.planning.SlotCount()/2 {
 			t.Fatalf("beside %d nodes it is offered %d starts", nodes, n)
 		}
-		return testing.AllocsPerRun(3, func() { p.bestOptionPerStart(&j, ways) })
+		return testing.AllocsPerRun(3, func() { p.startsOf(&j, ways) })
 	}
 	if few, many := takes(4), takes(64); many > 2*few {
 		t.Errorf("at 4 nodes it takes %g allocations to look for a gang's starts, and at 64 it takes %g", few, many)

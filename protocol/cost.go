@@ -119,7 +119,12 @@ func (w Weights) CarbonCost(c Milligrams) Microdollars {
 // lateness up to the job's worth, for each of its PricedGPUs.
 func (w Weights) DelayAndLateCost(j Job, start, finish Time) (delay, late Microdollars) {
 	p := w.ForJob(&j)
-	return p.delayAndLateCost(start, finish, w.leastLate)
+	return p.DelayAndLateCost(start, finish)
+}
+
+// DelayAndLateCost is Weights.DelayAndLateCost for the job.
+func (p *JobPricing) DelayAndLateCost(start, finish Time) (delay, late Microdollars) {
+	return p.delayAndLateCost(start, finish, p.weights.leastLate)
 }
 
 // delayAndLateCost is DelayAndLateCost for the job; a late one counts as late by leastLate at least.

@@ -73,9 +73,12 @@ func (t *Terms) ChargeFor(j *protocol.Job, model string) Charge {
 	return c
 }
 
+// FollowsEnergy reports whether the charge depends on what the run's energy costs.
+func (c Charge) FollowsEnergy() bool { return c.margin != 0 || c.floor != 0 }
+
 // PerGPUHour returns what the job is charged for a GPU-hour of a run whose energy costs so much.
 func (c Charge) PerGPUHour(energy protocol.Microdollars, run time.Duration) protocol.Microdollars {
-	if hours := float64(c.gpus) / 1000 * run.Hours(); (c.margin != 0 || c.floor != 0) && hours > 0 {
+	if hours := float64(c.gpus) / 1000 * run.Hours(); c.FollowsEnergy() && hours > 0 {
 		rate := float64(energy) / hours
 		charged := float64(c.gpuHour) + float64(max(rate, 0)*float64(c.margin)/1000)
 		if c.floor != 0 {
