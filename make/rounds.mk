@@ -19,8 +19,11 @@ best-sites:
 	$(GO) test ./lab/bench -run AskingTheBestSites -count 1 -timeout 90m -v -many-sites 160 -many-sites-jobs 500 -many-sites-draws 20
 	$(GO) test ./lab/bench -run AskingTheBestSites -count 1 -timeout 90m -v -many-sites 1000 -many-sites-jobs 10000 -only-some
 
+# A folder for a CPU profile and a heap profile of each tenth of the jobs of busy-sites; empty: none.
+BUSY_PROFILES ?=
+
 .PHONY: busy-sites
-## busy-sites: 10,000 and then 100,000 jobs of a day at 1,000 sites of three nodes, with CPU time and memory after each tenth (a quarter of an hour of one core and more)
+## busy-sites: 10,000 and then 100,000 jobs of a day at 1,000 sites of three nodes, with CPU time and memory after each tenth, and profiles of each in BUSY_PROFILES (half an hour of one core)
 busy-sites:
 	$(GO) test ./lab/bench -run AskingTheBestSites -count 1 -timeout 180m -v -many-sites 1000 -many-sites-nodes 3000 -many-sites-jobs 10000 -only-some
-	$(GO) test ./lab/bench -run AskingTheBestSites -count 1 -timeout 180m -v -many-sites 1000 -many-sites-nodes 3000 -many-sites-jobs 100000 -only-some
+	$(GO) test ./lab/bench -run AskingTheBestSites -count 1 -timeout 180m -v -many-sites 1000 -many-sites-nodes 3000 -many-sites-jobs 100000 -only-some $(if $(BUSY_PROFILES),-many-sites-profiles $(abspath $(BUSY_PROFILES)))

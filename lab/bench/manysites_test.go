@@ -1,10 +1,12 @@
 package bench
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,6 +24,7 @@ var (
 	manySitesJobs  = flag.Int("many-sites-jobs", 60, "jobs of TestAskingTheBestSites, in a day")
 	manySitesDays  = flag.Int("many-sites-draws", 1, "draws of jobs and of sites, each replayed with all sites asked and with some")
 	onlySome       = flag.Bool("only-some", false, "do not replay with all sites asked")
+	manySitesPprof = flag.String("many-sites-profiles", "", "folder for a CPU profile of each tenth of the jobs and a heap profile at its end")
 )
 
 // Of many sites a few are asked for each job. It costs little, and saves most of the work.
@@ -68,10 +71,12 @@ func (r askedRun) line(cpu time.Duration) string {
 func replayAsking(t *testing.T, s spec.Scenario, most int) (askedRun, time.Duration) {
 	t.Helper()
 	began, tenths := processTime(), 0
+	profileTenth(t, 1)
 	progress := func(now protocol.Time, ended int) { // of runs of an hour and more
 		if done := 10 * ended / *manySitesJobs; done > tenths && *manySitesJobs >= 10_000 {
 			tenths = done
 			t.Logf("%v: %d jobs have ended, %.1f CPU-s, %d MB at the most", now, ended, (processTime() - began).Seconds(), peakMB())
+			profileTenth(t, done+1)
 		}
 	}
 	res, err := scenarios.Replay(t.Context(), s, scenarios.PolicyAuction, new(membus.Bus), scenarios.Options{MostSites: most, NoBids: true, Progress: progress})
@@ -80,6 +85,33 @@ func replayAsking(t *testing.T, s spec.Scenario, most int) (askedRun, time.Durat
 	}
 	x := res.Totals
 	return askedRun{jobsUSD: x.JobsUSD, placed: x.Placed, jobs: x.Jobs, late: x.Late, wait: time.Duration(x.WaitS.Mean * float64(time.Second))}, processTime() - began
+}
+
+// profileTenth ends the profiles of the tenth of the jobs before this one and, of ten, begins that of this one.
+func profileTenth(t *testing.T, tenth int) {
+	t.Helper()
+	if *manySitesPprof == "" {
+		return
+	}
+	pprof.StopCPUProfile()
+	create := func(kind string, of int) *os.File {
+		f, err := os.Create(filepath.Join(*manySitesPprof, fmt.Sprintf("%s-%02d.pprof", kind, of)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	if tenth > 1 {
+		heap := create("heap", tenth-1)
+		if err := errors.Join(pprof.Lookup("allocs").WriteTo(heap, 0), heap.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if tenth <= 10 {
+		if err := pprof.StartCPUProfile(create("cpu", tenth)); err != nil { // the file is closed with the process
+			t.Fatal(err)
+		}
+	}
 }
 
 // processTime returns the user and system time of this process.
