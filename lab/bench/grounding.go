@@ -366,17 +366,52 @@ func matchAmount(facts []groundFact, digits, unit string, inTable bool, near []s
 	return "no such figure in " + strconv.Quote(unit)
 }
 
-// CheckJobReasons checks what `gridbid why` says of a job, as it checks answers.
+// CheckJobReasons checks what `gridbid why` says of a job: as it checks answers, and its text against the records
+// of the job's decisions, its offers and what was measured. The card's own figures are no source of its text there,
+// since they come from the code that words it.
 func (g *GroundingCheck) CheckJobReasons(id protocol.JobID) (claims int, loose []UngroundedClaim) {
 	r, ok := g.log.History().LatestJob(id)
 	if !ok {
 		return 0, nil
 	}
-	return g.CheckAnswer(string(id), query.ExplainJob(g.log.History(), r))
+	card := query.ExplainJob(g.log.History(), r)
+	claims, loose = g.CheckAnswer(string(id), card)
+	n, bad := g.checkCardText(g.factsOfCard(r), card)
+	return claims + n, append(loose, bad...)
 }
 
-// factsOfBids returns the offers of sites for a job in every round, and by how much their
-// cost terms differ from those of the decision.
+// factsOfCard returns the facts of a job's records: its decisions, its offers and what was measured.
+func (g *GroundingCheck) factsOfCard(r history.JobRecord) []groundFact {
+	var decisions []string
+	for _, h := range r.FullRounds {
+		decisions = append(decisions, record.DecisionID(h.Decision.Message.Seq))
+	}
+	return append(g.factsOfDecisions(decisions), g.factsOfRecords(r)...)
+}
+
+// checkCardText checks the sentences and tables of a card against the facts of its job.
+func (g *GroundingCheck) checkCardText(facts []groundFact, card query.Answer) (claims int, loose []UngroundedClaim) {
+	about := query.Answer{Cites: card.Cites, Table: card.Table}
+	check := func(text string, inTable bool) {
+		n, bad := g.checkText(about, facts, exampleText.ReplaceAllString(text, ""), inTable)
+		claims, loose = claims+n, append(loose, bad...)
+	}
+	for _, a := range append([]query.Answer{card}, card.More...) {
+		for _, sentence := range a.Text {
+			check(sentence, false)
+		}
+		if a.Table == nil {
+			continue
+		}
+		for _, cells := range a.Table.Rows {
+			check(strings.Join(cells, "  "), true)
+		}
+	}
+	return claims, loose
+}
+
+// factsOfBids returns the offers of sites for a job in every round, by how much their cost terms differ from those
+// of the decision and of the award in force, and how long it waited.
 func factsOfBids(r history.JobRecord) (all []groundFact) {
 	all = append(all, groundFact{int64(r.Job.CPU), "thousandths", ""}, groundFact{r.Job.Run.Milliseconds(), "ms", ""}, groundFact{int64(len(r.FullRounds)), "count", ""})
 	if r.Run != nil {
@@ -384,10 +419,14 @@ func factsOfBids(r history.JobRecord) (all []groundFact) {
 			all = append(all, groundFact{int64(d), "count", ""})
 		}
 	}
+	if wait, started := r.WaitTime(); started {
+		all = append(all, groundFact{wait.Milliseconds(), "ms", ""})
+	}
+	award := r.CurrentAward()
 	// holds counts how often the market deferred the job, by reason.
 	holds := make(map[protocol.Code]int64)
 	for _, h := range r.FullRounds {
-		all = append(all, groundFact{int64(h.Round), "count", ""})
+		all = append(all, groundFact{int64(h.Round), "count", ""}, groundFact{int64(h.Weights.Carbon), "microdollars-per-kg", ""})
 		if h.Decision.Kind == "award" {
 			all = append(all, groundFact{h.Decision.Option.Start.Sub(r.Job.Arrival).Milliseconds(), "ms", ""})
 		}
@@ -396,7 +435,7 @@ func factsOfBids(r history.JobRecord) (all []groundFact) {
 			all = append(all, groundFact{holds[h.Decision.Why.Code], "count", ""})
 		}
 	}
-	for _, h := range r.FullRounds {
+	for n, h := range r.FullRounds {
 		won := h.Decision.Option.Terms
 		for _, s := range h.Answers {
 			of := func(v int64, unit string) { all = append(all, groundFact{v, unit, "site/" + s.Site}) }
@@ -410,6 +449,9 @@ func factsOfBids(r history.JobRecord) (all []groundFact) {
 				of(int64(p.Room), "microdollars")
 				of(int64(p.Terms.Total()), "microdollars")
 				of(int64(p.Terms.Total()-won.Total()), "microdollars")
+				if n == 0 && award != nil { // what waiting saved
+					all = append(all, groundFact{int64(p.Terms.Total() - award.Option.Terms.Total()), "microdollars", ""}, groundFact{int64(p.Carbon - award.Option.Carbon), "milligrams", ""})
+				}
 				for _, c := range narrate.CostCauses() {
 					of(int64(c.Of(p.Terms)), "microdollars")
 					of(int64(c.Of(p.Terms)-c.Of(won)), "microdollars")
@@ -417,5 +459,22 @@ func factsOfBids(r history.JobRecord) (all []groundFact) {
 			}
 		}
 	}
+	return all
+}
+
+// factsOfRuns returns when a job's runs began and ended, and what they took and were paid, each and together.
+func factsOfRuns(r history.JobRecord) (all []groundFact) {
+	var sum protocol.Usage
+	var paid protocol.Microdollars
+	add := func(u protocol.Usage, paid protocol.Microdollars) {
+		all = append(all, groundFact{int64(u.Energy), "millijoules", ""}, groundFact{int64(u.Carbon), "milligrams", ""}, groundFact{int64(u.Money), "microdollars", ""}, groundFact{int64(paid), "microdollars", ""})
+	}
+	for _, s := range r.RunSegments() {
+		x := s.Run
+		all = append(all, groundFact{int64(x.Started), "instant", ""}, groundFact{int64(x.Ended), "instant", ""}, groundFact{x.Ended.Sub(x.Started).Milliseconds(), "ms", ""}, groundFact{r.Job.Deadline.Sub(x.Ended).Milliseconds(), "ms", ""})
+		add(x.Cost, x.Settled.Paid)
+		sum.Energy, sum.Carbon, sum.Money, paid = sum.Energy+x.Cost.Energy, sum.Carbon+x.Cost.Carbon, sum.Money+x.Cost.Money, paid+x.Settled.Paid
+	}
+	add(sum, paid)
 	return all
 }

@@ -26,6 +26,7 @@ func TestGrounding(t *testing.T) {
 	g, all := everything(t)
 	t.Run("every text is grounded", func(t *testing.T) { grounded(t, g, all) })
 	t.Run("planted faults are seen", func(t *testing.T) { planted(t, g, all) })
+	t.Run("wrong figures of a card are seen", func(t *testing.T) { plantedInCards(t, g) })
 	t.Run("figures of another site are seen", func(t *testing.T) { swapped(t, g, all) })
 }
 
@@ -88,6 +89,39 @@ func planted(t *testing.T, g *GroundingCheck, all []JudgedAnswer) {
 		t.Logf("%s: %d of %d seen", f.name, seen, planted)
 		if planted < 3 || seen*100 < f.least*planted {
 			t.Errorf("%s: %d of %d are seen; want %d %%", f.name, seen, planted, f.least)
+		}
+	}
+}
+
+// A card is checked against the records of its job, and not against its own figures, which come from the code that
+// words it. A sentence with another figure than the records hold is seen.
+func plantedInCards(t *testing.T, g *GroundingCheck) {
+	planted, seen := make([]int, len(faults)), make([]int, len(faults))
+	for _, id := range g.log.History().JobIDs() {
+		r, _ := g.log.History().LatestJob(id)
+		card, facts := query.ExplainJob(g.log.History(), r), g.factsOfCard(r)
+		for _, s := range card.Text {
+			if exampleText.MatchString(s) {
+				continue
+			}
+			for n, f := range faults {
+				at := f.where.FindStringIndex(s)
+				if at == nil {
+					continue
+				}
+				wrong := query.Answer{Text: []string{s[:at[0]] + f.by(s[at[0]:at[1]]) + s[at[1]:]}, Cites: card.Cites}
+				planted[n]++
+				if _, loose := g.checkCardText(facts, wrong); len(loose) > 0 {
+					seen[n]++
+				}
+			}
+		}
+	}
+	for n, f := range faults {
+		t.Logf("%s: %d of %d seen", f.name, seen[n], planted[n])
+		least := f.least - 20 // the records of one job hold hundreds of figures, and a wrong one may be like another
+		if planted[n] > 0 && seen[n]*100 < least*planted[n] {
+			t.Errorf("%s: %d of %d are seen; want %d %%", f.name, seen[n], planted[n], least)
 		}
 	}
 }

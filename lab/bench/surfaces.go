@@ -206,24 +206,33 @@ func (g *GroundingCheck) checkCard(id uint64, text string) (int, []UngroundedCla
 	return g.checkLines(a, facts, "", text)
 }
 
-// factsOfJob returns all facts about a job: its offers and decisions in each round, its energy
-// and its times.
+// factsOfJob returns all facts about a job: those of its records, and the figures of what is answered about its
+// bill and its times.
 func (g *GroundingCheck) factsOfJob(id protocol.JobID) []groundFact {
 	r, ok := g.log.History().LatestJob(id)
 	if !ok {
 		return nil
 	}
+	all := g.factsOfRecords(r)
+	for _, name := range []string{"bill", "times"} {
+		all = append(all, g.factsOfAnswerAndContext(g.log.AnswerQuery(ask.Query{Ask: name, Job: id}))...)
+	}
+	return all
+}
+
+// factsOfRecords returns the facts of a job's records: its offers and decisions in each round, and its runs.
+func (g *GroundingCheck) factsOfRecords(r history.JobRecord) []groundFact {
 	all := append(factsOfBids(r), groundFact{int64(r.Job.Arrival), "instant", ""}, groundFact{int64(r.Job.Deadline), "instant", ""}, groundFact{int64(r.Job.TotalGPUMilli()), "thousandths", ""})
 	for _, h := range r.FullRounds {
 		d := h.Decision
 		all = append(all, groundFact{int64(d.Message.At), "instant", ""}, groundFact{int64(d.Proof.Primal), "microdollars", ""}, groundFact{int64(d.Proof.Bound), "microdollars", ""}, groundFact{int64(d.Proof.Jobs), "count", ""})
 	}
-	all = append(all, groundFact{int64(len(r.FullRounds)), "count", ""})
+	all = append(append(all, groundFact{int64(len(r.FullRounds)), "count", ""}), factsOfRuns(r)...)
 	// Holds that come one after another are one line: how many there were so far, since when.
 	held, since := 0, protocol.Time(0)
 	for _, d := range g.log.History().AllDecisions() {
 		switch {
-		case d.Job != id:
+		case d.Job != r.Job.ID:
 			continue
 		case d.Kind != "hold":
 			held = 0
@@ -233,9 +242,6 @@ func (g *GroundingCheck) factsOfJob(id protocol.JobID) []groundFact {
 		}
 		held++
 		all = append(all, groundFact{int64(held), "count", ""}, groundFact{int64(since), "instant", ""})
-	}
-	for _, name := range []string{"bill", "times"} {
-		all = append(all, g.factsOfAnswerAndContext(g.log.AnswerQuery(ask.Query{Ask: name, Job: id}))...)
 	}
 	return all
 }
