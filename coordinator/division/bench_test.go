@@ -22,11 +22,11 @@ func fleet(rng *rand.Rand, replicas, sites int, wakes bool) Request {
 		for n := 1 + rng.IntN(8); n < s.Free+8; n += 8 {
 			switch {
 			case len(s.Steps) == 0:
-				s.Steps = append(s.Steps, Step{n, level})
+				s.Steps = append(s.Steps, Step{Replicas: n, Cost: level})
 			case wakes:
-				s.Steps = append(s.Steps, Step{1, level + 90_000}, Step{7, level})
+				s.Steps = append(s.Steps, Step{Replicas: 1, Cost: level + 90_000}, Step{Replicas: 7, Cost: level})
 			default:
-				s.Steps = append(s.Steps, Step{8, level + protocol.Microdollars(1000*len(s.Steps))})
+				s.Steps = append(s.Steps, Step{Replicas: 8, Cost: level + protocol.Microdollars(1000*len(s.Steps))})
 			}
 		}
 		r.Sites = append(r.Sites, s)

@@ -47,6 +47,9 @@ func (r *Request) check() error {
 	if err := r.checkSites(); err != nil {
 		return err
 	}
+	if err := r.checkLoad(); err != nil {
+		return err
+	}
 	for _, s := range r.SpreadConstraints {
 		for i := range r.Sites {
 			if groupName(&r.Sites[i], s.By) == "" {

@@ -18,7 +18,7 @@ func priced(name string, held, free int, steps ...Step) Site {
 }
 
 // flat is a step of many replicas that cost the same.
-func flat(n int, cost protocol.Microdollars) Step { return Step{n, cost} }
+func flat(n int, cost protocol.Microdollars) Step { return Step{Replicas: n, Cost: cost} }
 
 func TestReplicasGoWhereTheyCostLeast(t *testing.T) {
 	d := divide(t, Request{Wanted: 12, Sites: []Site{

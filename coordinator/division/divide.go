@@ -23,6 +23,10 @@ func Divide(r Request) (Division, error) {
 
 // solve says how many replicas each place gets, within all that the policy says.
 func (p *problem) solve() {
+	if p.Load > 0 {
+		p.divideLoad()
+		return
+	}
 	if p.ExclusiveTiers {
 		p.keepOneTier()
 	}

@@ -18,6 +18,9 @@ const (
 	GroupsFull    Reason = "groups-full"    // there is room for all, but not in as few groups as SpreadConstraints allow
 	TooFewGroups  Reason = "too-few-groups" // the sites with room are in fewer groups than SpreadConstraints ask for
 	HeldBySilent  Reason = "held-by-silent" // silent sites hold more than is wanted
+
+	AtMost            Reason = "at-most"             // Max is less than the load needs
+	TooLittleFailover Reason = "too-little-failover" // without the largest site, less of the load is served than Failover asks for
 )
 
 // A Share is what one site gets.
@@ -51,6 +54,10 @@ type Division struct {
 	// and SpreadConstraints: the policy costs at most Cost minus it. Only of ByCost.
 	Unrestricted protocol.Microdollars
 
+	// Serves is what the placed replicas serve, in thousandths of a request a second. Only with a Load; LowerBound is
+	// then of any replicas that serve as much of it, or where power is paid for, of as many.
+	Serves protocol.Milli
+
 	// Moves is how many replicas start at one site because they leave another. StartCost is what all
 	// starts of the division cost, once, moved or added.
 	Moves     int
@@ -69,6 +76,9 @@ const (
 	SpreadLeftOut Relaxation = "spread"
 	// MinPerSiteLeftOut: MinPerSite is left out, as there are too few replicas to keep it.
 	MinPerSiteLeftOut Relaxation = "min-per-site"
+	// PartOfReplica: a part of a replica serves that part of the load. It is named only if the search did not
+	// close the gap.
+	PartOfReplica Relaxation = "part-of-a-replica"
 )
 
 // Stuck is what a site reports of replicas that its cluster cannot schedule.

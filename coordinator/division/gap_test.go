@@ -20,12 +20,12 @@ func rough(rng *rand.Rand, replicas, sites int, nodes bool) Request {
 		level, wake, size := 40_000+rng.IntN(130_000), rng.IntN(200_000), 1+rng.IntN(8)
 		for n := 0; n < s.Free; {
 			if nodes {
-				s.Steps = append(s.Steps, Step{1, protocol.Microdollars(level + wake)}, Step{size, protocol.Microdollars(level)})
+				s.Steps = append(s.Steps, Step{Replicas: 1, Cost: protocol.Microdollars(level + wake)}, Step{Replicas: size, Cost: protocol.Microdollars(level)})
 				n += 1 + size
 				level += rng.IntN(20_000)
 			} else {
 				k := 1 + rng.IntN(8)
-				s.Steps = append(s.Steps, Step{k, protocol.Microdollars(rng.IntN(200_000))})
+				s.Steps = append(s.Steps, Step{Replicas: k, Cost: protocol.Microdollars(rng.IntN(200_000))})
 				n += k
 			}
 		}

@@ -79,6 +79,9 @@ func newJoint(requests []Request, rooms []Room) (*joint, error) {
 		if err := r.check(); err != nil {
 			return nil, fmt.Errorf("division: request %d: %w", i, err)
 		}
+		if r.Load > 0 {
+			return nil, fmt.Errorf("division: request %d has a load: divide it alone", i)
+		}
 		if r.Kind == "" {
 			r.Kind = ByCost
 		}

@@ -35,6 +35,7 @@ type problem struct {
 	target int        // replicas to place
 	silent int        // of which silent sites hold so many
 	reason Reason
+	kept   int64 // of the load, if any one site is lost
 }
 
 // newProblem brings a request that was checked into order.

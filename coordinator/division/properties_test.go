@@ -18,7 +18,7 @@ func drawSteps(t *rapid.T, n int) (steps []Step) {
 	rises := rapid.Bool().Draw(t, "rises")
 	for n > 0 {
 		k := rapid.IntRange(1, n).Draw(t, "replicas")
-		steps = append(steps, Step{k, protocol.Microdollars(rapid.IntRange(-2, 9).Draw(t, "cost")) * 10_000})
+		steps = append(steps, Step{Replicas: k, Cost: protocol.Microdollars(rapid.IntRange(-2, 9).Draw(t, "cost")) * 10_000})
 		n -= k
 	}
 	if rises {

@@ -30,7 +30,10 @@ func (p *problem) division() Division {
 	d.Moves = min(in, out)
 	d.Pending = max(p.target-d.Placed, 0)
 	d.Reason = p.why(d)
-	if p.Kind == ByCost {
+	switch {
+	case p.Load > 0:
+		p.certifyLoad(&d)
+	case p.Kind == ByCost:
 		p.certify(&d)
 	}
 	return d
@@ -41,11 +44,13 @@ func (p *problem) why(d Division) Reason {
 	switch {
 	case d.Pending > 0 && len(p.places) == 0:
 		return NoSites
+	case d.Pending > 0 && p.reason == AtMost:
+		return AtMost
 	case d.Pending > 0 && p.AllOrNothing:
 		return cmp.Or(p.reason, NotAllFit)
 	case d.Pending > 0 && p.reason == NoTierFitsAll:
 		return NoTierFitsAll
-	case d.Pending > 0 && d.Room >= p.target:
+	case d.Pending > 0 && d.Room >= p.target && p.Load == 0:
 		return GroupsFull
 	case d.Pending > 0:
 		return NoRoom
@@ -126,7 +131,7 @@ func leastCost(places []*place, low func(*place) int) (out least) {
 // after it costs than its own last one.
 func (p *problem) roomPrices() []protocol.Microdollars {
 	prices := make([]protocol.Microdollars, len(p.places))
-	if p.Kind != ByCost {
+	if p.Kind != ByCost || p.Load > 0 {
 		return prices
 	}
 	last := make([]protocol.Microdollars, len(p.places))

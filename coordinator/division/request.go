@@ -51,6 +51,12 @@ type Request struct {
 	SpreadConstraints []SpreadConstraint
 	Move              Move
 
+	// Load, if it is above 0, is what the replicas are to serve, in thousandths of a request a second: it says how
+	// many there are, at most Max, in place of Wanted and Min. Failover is the part of it, in thousandths, that
+	// is to be served still if any one site is lost. Serves is what a replica serves at its best. A load is
+	// divided ByCost, without tiers, MinPerSite, AllOrNothing and SpreadConstraints.
+	Load, Failover, Serves protocol.Milli
+
 	// Sites are those where the service may run, each name once, in any order. A site that is lost
 	// or draining is left out: its replicas then count as not placed.
 	Sites []Site
@@ -80,14 +86,16 @@ type Site struct {
 	Room  string
 	Takes protocol.Milli
 	// Silent is a site without a bid in this round: it keeps Held, gets and gives nothing, and
-	// its Free and Steps do not count.
-	Silent bool
+	// its Free and Steps do not count. HeldServes is what each of its replicas is taken to serve.
+	Silent     bool
+	HeldServes protocol.Milli
 }
 
 // A Step is the cost of some replicas in a row.
 type Step struct {
 	Replicas int                   // at least 1
 	Cost     protocol.Microdollars // of each, per hour; a mean over Move.Horizon if known
+	Serves   protocol.Milli        // each, in thousandths of a request a second; counts with a Load only
 }
 
 // Move says when a replica that runs is moved, which only a Rebalance under ByCost does for cost.

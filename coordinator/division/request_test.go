@@ -27,8 +27,8 @@ func TestAContradictoryRequestNamesItsField(t *testing.T) {
 		{func(r *Request) { r.Sites[1].Tier = -1 }, "site B: tier is -1"},
 		{func(r *Request) { r.Sites[1].Start = -1 }, "site B: start is -1"},
 		{func(r *Request) { r.Sites[1].Free = 5 }, "site B: steps are for 4 replicas, and it has 0 and room for 5 more"},
-		{func(r *Request) { r.Sites[1].Steps = []Step{{0, 1}} }, "site B: step 0 is of 0 replicas"},
-		{func(r *Request) { r.Sites[1].Steps = []Step{{4, 1 << 50}} }, "site B: step 0 costs 1125899906842624"},
+		{func(r *Request) { r.Sites[1].Steps = []Step{{Cost: 1}} }, "site B: step 0 is of 0 replicas"},
+		{func(r *Request) { r.Sites[1].Steps = []Step{{Replicas: 4, Cost: 1 << 50}} }, "site B: step 0 costs 1125899906842624"},
 		{func(r *Request) { r.SpreadConstraints = []SpreadConstraint{{By: "rack"}} }, `spread by "rack"`},
 		{func(r *Request) { r.SpreadConstraints = []SpreadConstraint{{By: ByRegion, MinGroups: 3, MaxGroups: 2}} }, "spread by region over 3 to 2 groups"},
 		{func(r *Request) {
