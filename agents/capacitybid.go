@@ -26,6 +26,7 @@ func (a *Agent) bidForService(now protocol.Time, s *protocol.Service, w protocol
 	b := protocol.ReplicaBid{Service: s.ID}
 	price := replicaPricing{agent: a, from: now, until: now.Add(s.MoveHorizon()), weights: w}
 	var draw protocol.Milliwatts // of the replica that draws most
+	var serve protocol.Milli     // what those that are here serve together
 	if h := a.services[s.ID]; h != nil {
 		b.Held = h.status()
 		b.Held.Service = ""
@@ -33,7 +34,13 @@ func (a *Agent) bidForService(now protocol.Time, s *protocol.Service, w protocol
 			cost, carbon := price.hourly(r.Power)
 			b.HeldCost += (cost + price.ofRoom(s, r.Model)) / protocol.Microdollars(len(h.replicas))
 			b.HeldCarbon += carbon / protocol.Milligrams(len(h.replicas))
+			if s.Load > 0 {
+				serve += s.GoodputAt(a.cfg.Site, r.Model)
+			}
 			draw = max(draw, r.Power)
+		}
+		if n := protocol.Milli(len(h.replicas)); n > 0 {
+			b.HeldServes = (serve + n - 1) / n // rounded up, or what serves all would not quite
 		}
 		b.Hourly = price.nextHour(draw)
 	}
@@ -44,7 +51,11 @@ func (a *Agent) bidForService(now protocol.Time, s *protocol.Service, w protocol
 	if b.Why.Code != "" {
 		return b
 	}
-	j := s.Replica()
+	j, serves := s.ReplicaAt(a.cfg.Site)
+	if !serves {
+		b.Why = protocol.Reason{Code: protocol.NotAllowed, Note: a.cfg.Site + " has no GPU model that keeps its classes so far away"}
+		return b
+	}
 	j.ID = protocol.ReplicaName(s.ID, 0)
 	for _, q := range a.fleet.QuoteReplicas(now, j, protocol.MaxReplicas) {
 		b.Available++
@@ -52,7 +63,10 @@ func (a *Agent) bidForService(now protocol.Time, s *protocol.Service, w protocol
 		next := protocol.CostStep{Count: 1}
 		next.Cost, next.Carbon = price.hourly(s.PowerOn(q.Model, q.Power) + q.WakesDrawn)
 		next.Cost += price.ofRoom(s, q.Model)
-		if n := len(b.Steps); n > 0 && b.Steps[n-1].Cost == next.Cost && b.Steps[n-1].Carbon == next.Carbon {
+		if s.Load > 0 {
+			next.Serves = s.GoodputAt(a.cfg.Site, q.Model)
+		}
+		if n := len(b.Steps); n > 0 && b.Steps[n-1].Cost == next.Cost && b.Steps[n-1].Carbon == next.Carbon && b.Steps[n-1].Serves == next.Serves {
 			b.Steps[n-1].Count++
 		} else {
 			b.Steps = append(b.Steps, next)

@@ -83,8 +83,8 @@ func (h *heldService) forgetReplica(number int) {
 }
 
 // replicaJob returns a replica as the site's capacity counts it.
-func (h *heldService) replicaJob(number int) protocol.Job {
-	j := h.service.Replica()
+func (h *heldService) replicaJob(site string, number int) protocol.Job {
+	j, _ := h.service.ReplicaAt(site)
 	j.ID = protocol.ReplicaName(h.service.ID, number)
 	return j
 }
@@ -145,7 +145,7 @@ func (a *Agent) servicesByPriority() (all []*heldService) {
 // placeReplicas places missing replicas of a service as far as they fit.
 func (a *Agent) placeReplicas(now protocol.Time, h *heldService) {
 	for len(h.replicas) < h.count {
-		run, ok := a.fleet.StartReplica(now, h.replicaJob(h.newest+1))
+		run, ok := a.fleet.StartReplica(now, h.replicaJob(a.cfg.Site, h.newest+1))
 		if !ok {
 			return
 		}
@@ -165,14 +165,14 @@ func (a *Agent) adoptReplicas(now protocol.Time) {
 	all := a.servicesByPriority()
 	for _, h := range all {
 		for _, r := range slices.Clone(h.replicas) {
-			if a.fleet.RunOf(protocol.ReplicaName(h.service.ID, r.Number)) == nil && !a.fleet.AdoptReplica(now, h.replicaJob(r.Number), r) {
+			if a.fleet.RunOf(protocol.ReplicaName(h.service.ID, r.Number)) == nil && !a.fleet.AdoptReplica(now, h.replicaJob(a.cfg.Site, r.Number), r) {
 				a.dropReplica(now, h, r.Number)
 			}
 		}
 	}
 	for _, h := range all {
 		for _, r := range h.stopping {
-			a.fleet.AdoptReplica(now, h.replicaJob(r.Number), r)
+			a.fleet.AdoptReplica(now, h.replicaJob(a.cfg.Site, r.Number), r)
 		}
 	}
 }

@@ -42,6 +42,14 @@ type Service struct {
 
 	CarbonWeight Milli `msgpack:"cw,omitempty"` // how many times the federation's price of carbon counts where it is divided by cost; 0: once
 
+	// What the replicas are to serve, in thousandths of a request per second, in place of Wanted and Min; and the part
+	// of it, in thousandths, that is to be served still if any one site is lost.
+	Load     Milli `msgpack:"ld,omitempty"`
+	Failover Milli `msgpack:"fo,omitempty"`
+
+	Classes []ServiceClass `msgpack:"sl,omitempty"` // service level objectives
+	RTT     []SiteRTT      `msgpack:"rt,omitempty"` // between requesters and sites; none: not far
+
 	Task Task `msgpack:"tk,omitempty"` // what a replica runs; left out of calls for capacity
 }
 
@@ -177,7 +185,7 @@ func (s *Service) InvalidReason() string {
 		return "replicas: want 0..10000"
 	case s.Min < 0 || s.Max < 0 || s.Max > MaxReplicas || s.Max > 0 && s.Min > s.Max:
 		return "min or max: want 0..10000, and min at most max"
-	case s.Wanted < s.Min || s.Max > 0 && s.Wanted > s.Max:
+	case s.Load == 0 && (s.Wanted < s.Min || s.Max > 0 && s.Wanted > s.Max):
 		return "replicas: outside of min and max"
 	case s.Move.Cost < 0 || s.Move.Cost > MaxMoney || s.Move.Horizon < 0 || s.Move.Horizon > MaxRun:
 		return "move: a negative or absurd cost or horizon"
@@ -191,6 +199,9 @@ func (s *Service) InvalidReason() string {
 		return "affinity and anti_affinity: the same group, so it could be nowhere: name two groups, or one of them"
 	}
 	if why := s.invalidVariants(); why != "" {
+		return why
+	}
+	if why := s.invalidLoad(); why != "" {
 		return why
 	}
 	return s.Division.invalidReason(s.Sites)

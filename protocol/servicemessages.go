@@ -54,6 +54,7 @@ type (
 		Steps      []CostStep    `msgpack:"c,omitempty"`  // of these, in the order in which they would be placed
 		HeldCost   Microdollars  `msgpack:"hc,omitempty"` // an hour, of each replica that is here
 		HeldCarbon Milligrams    `msgpack:"hg,omitempty"` // emitted in that hour, which HeldCost has at its price
+		HeldServes Milli         `msgpack:"hs,omitempty"` // of each replica that is here, if the service has a load
 		Beyond     int           `msgpack:"by,omitempty"` // of those here and available, the last so many would take GPUs that are left to jobs
 		Held       ReplicaStatus `msgpack:"h,omitempty"`  // as of now
 		Why        Reason        `msgpack:"w,omitempty"`  // why none is available
@@ -63,8 +64,9 @@ type (
 	// A CostStep is replicas that cost the same.
 	CostStep struct {
 		Count  int          `msgpack:"n"`
-		Cost   Microdollars `msgpack:"c"`           // of one replica for an hour: energy and carbon at their prices, with the idle draw of a node that it wakes, and what its GPUs are worth to jobs
-		Carbon Milligrams   `msgpack:"g,omitempty"` // emitted in that hour, which Cost has at its price
+		Cost   Microdollars `msgpack:"c"`            // of one replica for an hour: energy and carbon at their prices, with the idle draw of a node that it wakes, and what its GPUs are worth to jobs
+		Carbon Milligrams   `msgpack:"g,omitempty"`  // emitted in that hour, which Cost has at its price
+		Serves Milli        `msgpack:"sv,omitempty"` // each, in thousandths of a request per second, if the service has a load
 	}
 
 	// ServiceDivision is the coordinator's decision how a service is divided. It is broadcast.
@@ -262,13 +264,13 @@ func (b *CapacityBid) isPossible() bool {
 	seen := make(map[ServiceID]bool, len(b.Services))
 	for i := range b.Services {
 		r := &b.Services[i]
-		if seen[r.Service] || r.Available < 0 || r.Available > MaxReplicas || !withinBounds(r.HeldCost, MaxMoney) || r.Beyond < 0 || r.Beyond > 2*MaxReplicas || r.HeldCarbon < 0 || r.HeldCarbon > MaxCarbon || !r.Held.isPossible() || !r.Hourly.isPossible() {
+		if seen[r.Service] || r.Available < 0 || r.Available > MaxReplicas || !withinBounds(r.HeldCost, MaxMoney) || r.HeldServes < 0 || r.Beyond < 0 || r.Beyond > 2*MaxReplicas || r.HeldCarbon < 0 || r.HeldCarbon > MaxCarbon || !r.Held.isPossible() || !r.Hourly.isPossible() {
 			return false
 		}
 		seen[r.Service] = true
 		sum := 0
 		for _, s := range r.Steps {
-			if s.Count <= 0 || s.Count > MaxReplicas || !withinBounds(s.Cost, MaxMoney) || s.Carbon < 0 || s.Carbon > MaxCarbon {
+			if s.Count <= 0 || s.Count > MaxReplicas || !withinBounds(s.Cost, MaxMoney) || s.Serves < 0 || s.Carbon < 0 || s.Carbon > MaxCarbon {
 				return false
 			}
 			if sum += s.Count; sum > r.Available {

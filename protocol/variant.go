@@ -9,6 +9,7 @@ type Variant struct {
 	Goodput Milli         `msgpack:"gp,omitempty"` // thousandths of a request per second, served within the service level objective
 	Power   Milliwatts    `msgpack:"pw,omitempty"` // that it adds to an awake node at that load, without the facility's overhead
 	Start   time.Duration `msgpack:"st,omitempty"` // from when its node is awake until it serves
+	Rates   []ServedRate  `msgpack:"rs,omitempty"` // how fast it answers, by load: with classes they say the goodput
 }
 
 // Bounds of a variant.
@@ -48,6 +49,9 @@ func (s *Service) invalidVariants() string {
 			return "variants: no GPU model, or one twice"
 		case v.Goodput < 0 || v.Goodput > maxGoodput || v.Power < 0 || v.Power > maxPower || v.Start < 0 || v.Start > 24*time.Hour:
 			return "variants: want a goodput of 0..1000000 requests per second, 0..1000000 W and a start of at most a day"
+		}
+		if why := v.invalidRates(); why != "" {
+			return why
 		}
 		seen[v.Model] = true
 	}

@@ -104,6 +104,9 @@ func (d *Server) checkServiceNames(s protocol.Service) error {
 	for _, x := range s.Division.Weights {
 		names = append(names, namesOfKey{"weights", []string{x.Site}})
 	}
+	for _, x := range s.RTT {
+		names = append(names, namesOfKey{"rtt", []string{x.Site}})
+	}
 	return d.checkNames("service", s.Models, names)
 }
 
@@ -118,6 +121,8 @@ func (d *Server) handleScale(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil || n < 0 || n > protocol.MaxReplicas:
 		writeError(w, http.StatusBadRequest, fmt.Errorf("api: replicas %q: want a number from 0 to %d", r.FormValue("replicas"), protocol.MaxReplicas))
+	case spec.Load > 0:
+		writeError(w, http.StatusUnprocessableEntity, fmt.Errorf("api: service %s: its load of %g requests per second says how many replicas it has: change that, by its file", s.Service, float64(spec.Load)/1000))
 	case n < spec.Min || spec.Max > 0 && n > spec.Max:
 		writeError(w, http.StatusUnprocessableEntity, fmt.Errorf("api: service %s: %d replicas are outside of its min %d and max %d: change these first, by its file", s.Service, n, spec.Min, spec.Max))
 	default:

@@ -47,10 +47,15 @@ func (p *problem) divideLoad() {
 }
 
 // coverChange leaves replicas where they are if they serve the load, but for those that it does not need;
-// else it adds some.
+// else it adds some. Those that serve nothing any more go.
 func (p *problem) coverChange() {
 	if !p.cover(removed, zeroOf, keptOf) {
-		p.cover(added, keptOf, mostOf)
+		p.cover(added, func(pl *place) int {
+			if pl.Held > 0 && pl.Steps[0].Serves == 0 {
+				return 0
+			}
+			return keptOf(pl)
+		}, mostOf)
 	}
 }
 

@@ -84,7 +84,7 @@ func (k *Services) handleBid(now protocol.Time, m protocol.Message, b protocol.C
 		}
 		k.settleMeter(now, s, site, row.Held.Meter)
 		k.observe(now, s, name, row.Held) // a site that says too much of its room is heard on what runs
-		if row.Available > mostReplicas(site, &s.spec) {
+		if row.Available > mostReplicas(site, &s.spec) || !s.canServe(&row) {
 			k.counts["impossible-capacity-bid"]++
 			continue // more than the site has GPUs or cores for: for this service it has not answered
 		}
@@ -104,6 +104,22 @@ func (k *Services) handleBid(now protocol.Time, m protocol.Message, b protocol.C
 	if len(c.awaited) == 0 {
 		k.closeCall(now, sites)
 	}
+}
+
+// canServe reports whether replicas of s may serve what a row says, if s has a load.
+func (s *service) canServe(row *protocol.ReplicaBid) bool {
+	best := s.spec.BestGoodput()
+	return s.spec.Load == 0 || row.HeldServes <= best && !slices.ContainsFunc(row.Steps, func(x protocol.CostStep) bool { return x.Serves < 1 || x.Serves > best })
+}
+
+// leastGoodput returns the least that a replica of s may serve at a site, by the GPU models that the site has.
+func (s *service) leastGoodput(site *Site) (least protocol.Milli) {
+	for _, p := range site.Pools {
+		if v := s.spec.GoodputAt(site.Name, p.Model); v > 0 && (least == 0 || v < least) {
+			least = v
+		}
+	}
+	return least
 }
 
 // mostReplicas returns how many replicas of a service a site could hold if it were empty and its nodes

@@ -49,6 +49,9 @@ func (k *Services) previewRebalance(now protocol.Time, s *service, c *call, site
 		return
 	}
 	b := protocol.ServiceDivision{Service: s.spec.ID, Decision: s.decision, Wanted: s.spec.Wanted, Pending: d.Pending + s.overQuota, Why: protocol.Reason{Code: protocol.Rebalanced}, Preview: true}
+	if s.spec.Load > 0 {
+		b.Wanted = d.Placed + d.Pending
+	}
 	if s.spec.Division.Rule == protocol.DivideByCost {
 		b.Cost, b.Bound, b.Stay, b.Starts = d.Cost, d.LowerBound, stay.Cost, d.StartCost
 	}
@@ -85,9 +88,11 @@ func (k *Services) divide(now protocol.Time, s *service, c *call, sites []Site) 
 // conclude decides by a division, and has a service that is not settled looked at again.
 func (k *Services) conclude(now protocol.Time, s *service, r division.Request, d division.Division, cause protocol.Code, c *call, sites []Site) {
 	s.due, s.cause, s.rebalance = 0, "", false
-	d.Pending += s.overQuota
+	if d.Pending += s.overQuota; s.spec.Load > 0 && r.Max < s.mostReplicas() && (d.Reason == division.AtMost || r.Max == 0) {
+		s.overQuota = d.Pending // how many its load takes is known only now
+	}
 	k.decide(now, s, r, d, cause, c, sites)
-	if s.pending > 0 || d.Placed > s.spec.Wanted || s.isUnsettled() { // a site that did not answer may keep too many
+	if s.pending > 0 || d.Placed > s.wanted() || d.Reason == division.TooLittleFailover || s.isUnsettled() { // a site that did not answer may keep too many
 		s.due = now.Add(k.cfg.Check).Floor(k.cfg.Check)
 	}
 }
@@ -115,11 +120,17 @@ func (k *Services) request(now protocol.Time, s *service, c *call, sites []Site)
 		Rebalance: s.rebalance, ExclusiveTiers: p.Division.Exclusive,
 		Move: division.Move{Horizon: p.MoveHorizon(), Hysteresis: hysteresis},
 	}
-	r.Wanted = c.withinQuota(s)
+	if r.Wanted = c.withinQuota(s); p.Load > 0 {
+		r.Wanted, r.Max = 0, r.Wanted
+		r.Load, r.Failover, r.Serves = p.Load, p.Failover, p.BestGoodput()
+	}
 	r.Min = min(r.Min, r.Wanted)
 	r.SpreadConstraints = spreadOf(p.Division)
 	barred := k.barredSites(s, sites)
 	s.barred = nil
+	if p.Load > 0 && r.Max == 0 { // no quota allows one
+		return r
+	}
 	for _, site := range sites {
 		tier, allowed := p.TierOf(site.Name)
 		if !allowed || site.Draining || k.isLost(now, site.Name) {
@@ -131,7 +142,7 @@ func (k *Services) request(now protocol.Time, s *service, c *call, sites []Site)
 				continue
 			}
 		}
-		x := division.Site{Name: site.Name, Region: site.Location.Region, Provider: site.Location.Provider, Tier: tier, Weight: p.WeightOf(site.Name), Held: s.target[site.Name], Start: p.Move.Cost, Silent: true}
+		x := division.Site{Name: site.Name, Region: site.Location.Region, Provider: site.Location.Provider, Tier: tier, Weight: p.WeightOf(site.Name), Held: s.target[site.Name], Start: p.Move.Cost, Silent: true, HeldServes: s.leastGoodput(&site)}
 		if bid := c.bids[site.Name]; bid != nil {
 			if row, ok := bid.available(p.ID, p); ok {
 				back := s.heldBack(&x)
@@ -155,22 +166,23 @@ func (s *service) heldBack(x *division.Site) int { return max(s.wish[x.Name].cou
 // so many thousandths of its price. Those beyond what is left to jobs cost what it costs that a job waits for
 // their GPUs, as it may then: so they go elsewhere if that is not dearer yet.
 func (k *Services) stepsOf(row protocol.ReplicaBid, held int, each, factor protocol.Milli) (steps []division.Step) {
-	of := protocol.CostStep{Count: held, Cost: row.HeldCost, Carbon: row.HeldCarbon}
+	of := protocol.CostStep{Count: held, Cost: row.HeldCost, Carbon: row.HeldCarbon, Serves: row.HeldServes}
 	if of.Cost == 0 && len(row.Steps) > 0 {
-		of.Cost, of.Carbon = row.Steps[0].Cost, row.Steps[0].Carbon // it has not placed them yet
+		of = row.Steps[0] // it has not placed them yet
+		of.Count = held
 	}
 	waits := k.cfg.Weights.WaitNow * protocol.Microdollars(each) / 1000
 	left := max(held+row.Available-row.Beyond, 0) // within what is left to replicas
-	add := func(n int, cost protocol.Microdollars) {
+	add := func(n int, cost protocol.Microdollars, serves protocol.Milli) {
 		if n > 0 {
-			steps = append(steps, division.Step{Replicas: n, Cost: min(cost, protocol.MaxMoney)})
+			steps = append(steps, division.Step{Replicas: n, Cost: min(cost, protocol.MaxMoney), Serves: serves})
 		}
 	}
 	for _, x := range slices.Insert(slices.Clone(row.Steps), 0, of) {
 		cost, within := k.weighCarbon(x, factor), min(x.Count, left)
 		left -= within
-		add(within, cost)
-		add(x.Count-within, cost+waits)
+		add(within, cost, x.Serves)
+		add(x.Count-within, cost+waits, x.Serves)
 	}
 	return steps
 }
@@ -216,12 +228,13 @@ func (k *Services) decide(now protocol.Time, s *service, r division.Request, d d
 		cause = protocol.RoomAppeared
 	}
 	before, placed := s.target, s.placed()
-	s.target, s.pending, s.lack = counts, d.Pending, lackOf(s, d)
+	s.target, s.pending = counts, d.Pending
+	s.lack = lackOf(s, d)
 	if c.room != nil { // services that are divided next have so much less room
 		c.room.Take(&s.spec, protocol.Milli(s.placed()-placed)*s.spec.GPUMilli())
 	}
 	s.decision++
-	b := protocol.ServiceDivision{Service: s.spec.ID, Decision: s.decision, Wanted: s.spec.Wanted, Pending: d.Pending, Why: protocol.Reason{Code: cause}, Lack: s.lack}
+	b := protocol.ServiceDivision{Service: s.spec.ID, Decision: s.decision, Wanted: s.wanted(), Pending: d.Pending, Why: protocol.Reason{Code: cause}, Lack: s.lack}
 	if s.spec.Division.Rule == protocol.DivideByCost {
 		b.Cost, b.Bound = d.Cost, d.LowerBound
 		k.compare(&b, s, r, d, c)
@@ -267,6 +280,8 @@ func lackOf(s *service, d division.Division) (why protocol.Reason) {
 	case d.Pending > 0:
 	case d.Reason == division.TooFewGroups:
 		return protocol.Reason{Code: protocol.TooFewReplicas, Note: "it is in fewer sites, regions or providers than it asks for: no others have room"}
+	case d.Reason == division.TooLittleFailover:
+		return protocol.Reason{Code: protocol.TooFewReplicas, Note: fmt.Sprintf("if a site is lost, less than %g of its load is served: no other sites have room", float64(s.spec.Failover)/1000)}
 	case d.Reason == division.HeldBySilent:
 		return protocol.Reason{Code: protocol.NoAnswer, Note: "a site that did not answer keeps more than are wanted"}
 	default:
@@ -275,19 +290,22 @@ func lackOf(s *service, d division.Division) (why protocol.Reason) {
 	if s.overQuota > 0 {
 		return s.lackOfQuota()
 	}
+	if d.Reason == division.AtMost {
+		return protocol.Reason{Code: protocol.TooFewReplicas, Note: fmt.Sprintf("its load takes %d, and %d are the most that it may have", s.wanted(), s.mostReplicas())}
+	}
 	if len(s.barred) > 0 {
-		note := fmt.Sprintf("%d wanted, %d fit; its affinities and spread bar it from %s", s.spec.Wanted, d.Placed, strings.Join(s.barred, ", "))
+		note := fmt.Sprintf("%d wanted, %d fit; its affinities and spread bar it from %s", s.wanted(), d.Placed, strings.Join(s.barred, ", "))
 		return protocol.Reason{Code: protocol.TooFewReplicas, Note: note}
 	}
 	switch d.Reason {
 	case division.GroupsFull:
-		return protocol.Reason{Code: protocol.TooFewReplicas, Note: fmt.Sprintf("%d wanted, %d fit in as few sites, regions and providers as it may use", s.spec.Wanted, d.Placed)}
+		return protocol.Reason{Code: protocol.TooFewReplicas, Note: fmt.Sprintf("%d wanted, %d fit in as few sites, regions and providers as it may use", s.wanted(), d.Placed)}
 	case division.NoSites:
 		return protocol.Reason{Code: protocol.NoSiteAllowed, Note: "no site that may run it has answered"}
 	case division.HeldBySilent:
 		return protocol.Reason{Code: protocol.NoAnswer}
 	case division.NoTierFitsAll:
-		return protocol.Reason{Code: protocol.TooFewReplicas, Note: fmt.Sprintf("no group has room for all %d", s.spec.Wanted)}
+		return protocol.Reason{Code: protocol.TooFewReplicas, Note: fmt.Sprintf("no group has room for all %d", s.wanted())}
 	}
-	return protocol.Reason{Code: protocol.TooFewReplicas, Note: fmt.Sprintf("%d wanted, %d fit", s.spec.Wanted, d.Room)}
+	return protocol.Reason{Code: protocol.TooFewReplicas, Note: fmt.Sprintf("%d wanted, %d fit", s.wanted(), d.Room)}
 }

@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,6 +35,17 @@ func (k *Services) EachHolding(do func(s *protocol.Service, gpus protocol.Milli)
 	}
 }
 
+// wanted returns how many replicas are asked for: by the newest decision, of a service with a load.
+func (s *service) wanted() int {
+	if s.spec.Load > 0 {
+		return s.placed() + s.pending
+	}
+	return s.spec.Wanted
+}
+
+// mostReplicas returns how many replicas a service may have, whatever quotas say.
+func (s *service) mostReplicas() int { return cmp.Or(s.spec.Max, protocol.MaxReplicas) }
+
 // placed returns how many replicas have a place by the newest decision.
 func (s *service) placed() (n int) {
 	for _, site := range slices.Sorted(maps.Keys(s.target)) {
@@ -47,6 +59,9 @@ func (s *service) placed() (n int) {
 // service's min stop, as a job is paused that can be.
 func (c *call) withinQuota(s *service) int {
 	most := s.spec.Wanted
+	if s.spec.Load > 0 { // which says how many are wanted when it is divided
+		most = s.mostReplicas()
+	}
 	if each := s.spec.GPUMilli(); each > 0 && most > s.placed() {
 		if room, limited := c.roomOf(s); limited {
 			most = min(most, s.placed()+int(max(room, 0)/each))
@@ -59,7 +74,7 @@ func (c *call) withinQuota(s *service) int {
 			most, s.overBudget = n, why
 		}
 	}
-	s.overQuota = s.spec.Wanted - most
+	s.overQuota = max(s.spec.Wanted-most, 0)
 	return most
 }
 
@@ -76,5 +91,5 @@ func (s *service) lackOfQuota() protocol.Reason {
 	if s.overBudget.Code != "" {
 		return s.overBudget
 	}
-	return protocol.Reason{Code: protocol.OverQuota, Note: fmt.Sprintf("%d of %d wait: with them the tenant would hold more GPUs than its quota's max", s.overQuota, s.spec.Wanted)}
+	return protocol.Reason{Code: protocol.OverQuota, Note: fmt.Sprintf("%d of %d wait: with them the tenant would hold more GPUs than its quota's max", s.overQuota, s.wanted())}
 }

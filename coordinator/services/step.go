@@ -114,7 +114,7 @@ func (k *Services) answerQueue(to protocol.Party, id protocol.ServiceID) {
 	}
 	b := protocol.ServiceStatus{Service: id, Deleted: true}
 	if s := k.all[id]; s != nil && !s.deleted {
-		b = protocol.ServiceStatus{Service: id, Wanted: s.spec.Wanted, Decided: s.decision > 0 && s.cause == "", Pending: s.pending, Why: s.lack}
+		b = protocol.ServiceStatus{Service: id, Wanted: s.wanted(), Decided: s.decision > 0 && s.cause == "", Pending: s.pending, Why: s.lack}
 		for _, site := range s.siteNames() {
 			if x := (protocol.SiteOfReplicas{Site: site, Count: s.target[site], Ready: s.status[site].Ready}); x.Count+x.Ready > 0 {
 				b.Sites = append(b.Sites, x)
@@ -140,6 +140,10 @@ func (k *Services) put(spec protocol.Service) *service {
 func (k *Services) scale(now protocol.Time, b protocol.ScaleService) bool {
 	s := k.all[b.Service]
 	if !k.exists(s) {
+		return false
+	}
+	if s.spec.Load > 0 {
+		k.counts["scale-of-a-load"]++
 		return false
 	}
 	if b.Wanted < s.spec.Min || s.spec.Max > 0 && b.Wanted > s.spec.Max {

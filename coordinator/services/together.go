@@ -9,7 +9,7 @@ import (
 )
 
 // divideTogether divides the services of a call by prices of the GPUs that they compete for. It reports false,
-// and decides nothing, where they have to be divided in turn: one is alone, some find no node, where one may be
+// and decides nothing, where they have to be divided in turn: one is alone or has a load, some find no node, where one may be
 // depends on where others are, or they ask for different GPU models, so that a site's free GPUs are not one room to
 // all of them.
 func (k *Services) divideTogether(now protocol.Time, all []*service, c *call, sites []Site) bool {
@@ -23,7 +23,7 @@ func (k *Services) divideTogether(now protocol.Time, all []*service, c *call, si
 		if _, limited := c.roomOf(s); limited { // what one gets counts for the next
 			return false
 		}
-		if s.spec.GPUs == 0 || s.spec.Affinity != "" || s.spec.AntiAffinity != "" || !slices.Equal(s.spec.Models, all[0].spec.Models) || len(s.stuckReplicas(now, r.Sites)) > 0 {
+		if s.spec.GPUs == 0 || s.spec.Load > 0 || s.spec.Affinity != "" || s.spec.AntiAffinity != "" || !slices.Equal(s.spec.Models, all[0].spec.Models) || len(s.stuckReplicas(now, r.Sites)) > 0 {
 			return false
 		}
 		takes := protocol.Milli(s.spec.GPUs) * s.spec.Share

@@ -32,6 +32,9 @@ var kind = yamlschema.SchemaKind{
 
 // DescribePattern says what a pattern of the schema wants, for errors; "" for that of names.
 func DescribePattern(pattern string) string {
+	if strings.Contains(pattern, "ms|s|m") {
+		return "a time such as 450ms, 1.5s or 2m"
+	}
 	if strings.Contains(pattern, "h|m|s") {
 		return "a time span such as 90s, 45m or 1h30m"
 	}

@@ -7,6 +7,7 @@
 package servicefile
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -64,6 +65,29 @@ type Spec struct {
 	Affinity     string         `yaml:"affinity,omitempty"`
 	AntiAffinity string         `yaml:"anti_affinity,omitempty"`
 	CarbonWeight float64        `yaml:"carbon_weight,omitempty"`
+
+	Load     float64           `yaml:"load,omitempty"` // requests per second
+	Failover float64           `yaml:"failover,omitempty"`
+	Classes  []ClassSpec       `yaml:"classes,omitempty"`
+	RTT      map[string]string `yaml:"rtt,omitempty"`
+}
+
+// A ClassSpec is a service level objective.
+type ClassSpec struct {
+	Name         string  `yaml:"name"`
+	Percentile   float64 `yaml:"percentile"`
+	TTFT         string  `yaml:"ttft,omitempty"`
+	TPOT         string  `yaml:"tpot,omitempty"`
+	Total        string  `yaml:"total,omitempty"`
+	OutputTokens int     `yaml:"output_tokens,omitempty"`
+}
+
+// A RateSpec is how fast a replica answers at a load.
+type RateSpec struct {
+	Rate       float64 `yaml:"rate"` // requests per second
+	Percentile float64 `yaml:"percentile"`
+	TTFT       string  `yaml:"ttft,omitempty"`
+	TPOT       string  `yaml:"tpot,omitempty"`
 }
 
 // A MoveSpec says what moving a replica costs.
@@ -78,6 +102,8 @@ type VariantSpec struct {
 	Goodput float64 `yaml:"goodput,omitempty"` // requests per second
 	Power   float64 `yaml:"power,omitempty"`   // watts
 	Start   string  `yaml:"start,omitempty"`
+
+	Rates []RateSpec `yaml:"rates,omitempty"`
 }
 
 // YAML returns the content as a service file.
@@ -106,10 +132,19 @@ func Parse(file string, text []byte) (protocol.Service, error) {
 // the whole service.
 func (x Spec) Service(at func(key, format string, args ...any) error) (protocol.Service, error) {
 	mib := func(gib float64) protocol.MiB { return protocol.MiB(math.Round(gib * 1024)) }
+	milli := func(v float64) protocol.Milli { return protocol.Milli(math.Round(v * 1000)) }
+	var fault error // of the first latency that is none
+	latency := func(key, text string) time.Duration {
+		d, err := time.ParseDuration(cmp.Or(text, "0s"))
+		if err != nil && fault == nil {
+			fault = at(key, "is %q: want a time such as 450ms or 1.5s", text)
+		}
+		return d
+	}
 	s := protocol.Service{
 		ID: protocol.ServiceID(x.ID), Tenant: x.Tenant, Priority: x.Priority, Wanted: x.Replicas, Min: x.Min, Max: x.Max,
-		GPUs: x.GPUs, GPUMemory: mib(x.GPUMemory), CPU: protocol.Milli(math.Round(x.CPU * 1000)), Memory: mib(x.Memory), Models: x.Models, Sites: x.Sites,
-		Affinity: x.Affinity, AntiAffinity: x.AntiAffinity, CarbonWeight: protocol.Milli(math.Round(x.CarbonWeight * 1000)),
+		GPUs: x.GPUs, GPUMemory: mib(x.GPUMemory), CPU: milli(x.CPU), Memory: mib(x.Memory), Models: x.Models, Sites: x.Sites,
+		Affinity: x.Affinity, AntiAffinity: x.AntiAffinity, CarbonWeight: milli(x.CarbonWeight), Load: milli(x.Load), Failover: milli(x.Failover),
 		Division: protocol.Division{Exclusive: x.Exclusive, MinPerSite: x.MinPerSite, MinSites: x.MinSites, MaxSites: x.MaxSites,
 			MinRegions: x.MinRegions, MaxRegions: x.MaxRegions, MinProviders: x.MinProviders, MaxProviders: x.MaxProviders},
 		Move: protocol.MoveSettings{Cost: protocol.Microdollars(math.Round(x.Move.Cost * 1e6))}, Task: protocol.Task(x.Task),
@@ -118,7 +153,7 @@ func (x Spec) Service(at func(key, format string, args ...any) error) (protocol.
 		s.Share = 1000
 	}
 	if x.Share != nil {
-		s.Share = protocol.Milli(math.Round(*x.Share * 1000))
+		s.Share = milli(*x.Share)
 	}
 	if x.Division != "cost" {
 		s.Division.Rule = protocol.DivisionRule(x.Division)
@@ -137,7 +172,7 @@ func (x Spec) Service(at func(key, format string, args ...any) error) (protocol.
 		s.Move.Horizon = d
 	}
 	for i, v := range x.Variants {
-		y := protocol.Variant{Model: v.GPU, Goodput: protocol.Milli(math.Round(v.Goodput * 1000)), Power: protocol.Milliwatts(math.Round(v.Power * 1000))}
+		y := protocol.Variant{Model: v.GPU, Goodput: milli(v.Goodput), Power: protocol.Milliwatts(math.Round(v.Power * 1000))}
 		if v.Start != "" {
 			d, err := time.ParseDuration(v.Start)
 			if err != nil || d < 0 {
@@ -145,7 +180,22 @@ func (x Spec) Service(at func(key, format string, args ...any) error) (protocol.
 			}
 			y.Start = d
 		}
+		for k, r := range v.Rates {
+			key := fmt.Sprintf("variants/%d/rates/%d/", i, k)
+			y.Rates = append(y.Rates, protocol.ServedRate{Rate: milli(r.Rate), Percentile: milli(r.Percentile / 100), TTFT: latency(key+"ttft", r.TTFT), TPOT: latency(key+"tpot", r.TPOT)})
+		}
 		s.Variants = append(s.Variants, y)
+	}
+	for i, c := range x.Classes {
+		key := fmt.Sprintf("classes/%d/", i)
+		s.Classes = append(s.Classes, protocol.ServiceClass{Name: c.Name, Percentile: milli(c.Percentile / 100), Output: c.OutputTokens,
+			TTFT: latency(key+"ttft", c.TTFT), TPOT: latency(key+"tpot", c.TPOT), Total: latency(key+"total", c.Total)})
+	}
+	for _, site := range slices.Sorted(maps.Keys(x.RTT)) {
+		s.RTT = append(s.RTT, protocol.SiteRTT{Site: site, RTT: latency("rtt/"+site, x.RTT[site])})
+	}
+	if fault != nil {
+		return s, fault
 	}
 	if why := s.InvalidReason(); why != "" {
 		return s, at("", "%s", why)

@@ -117,6 +117,11 @@ func (s scenarioSpec) checkServiceNames(sites []string) error {
 				return err
 			}
 		}
+		for _, name := range slices.Sorted(maps.Keys(x.RTT)) {
+			if err := s.checkName("site", name, sites, s.pathOfService(i, "rtt", name)...); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
