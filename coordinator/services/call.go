@@ -13,6 +13,7 @@ type call struct {
 	services []*service
 	awaited  map[string]bool     // sites that have not answered
 	bids     map[string]*siteBid // by site
+	compared int                 // decisions that say what else would have been decided
 	room     QuotaRoom           // once it is divided; nil: no quotas are in force
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// mostCompared is of how many services in one call decisions say what else would have been decided: it takes
-// three more divisions each.
+// mostCompared is of how many services in one call decisions say what else would have been decided, the first ones:
+// it takes three more divisions each, which is as much again as the call.
 const mostCompared = 100
 
 // weighCarbon returns what a replica costs with its carbon at so many thousandths of the price of carbon;
@@ -21,7 +21,7 @@ func (k *Services) weighCarbon(x protocol.CostStep, factor protocol.Milli) proto
 // compare adds to a decision by cost what a rebalance saves, and where one would put the replicas if
 // carbon were twice as dear.
 func (k *Services) compare(b *protocol.ServiceDivision, s *service, r division.Request, d division.Division, c *call) {
-	if len(c.services) > mostCompared {
+	if c.compared++; c.compared > mostCompared {
 		return
 	}
 	steady, anew := r, r
