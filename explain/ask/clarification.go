@@ -37,6 +37,9 @@ const maxReadings = 8
 // answerableQuestions returns queries as questions that are answered when they are asked: of
 // what cannot be asked together, without its time, its split or whom it is about.
 func (l *Parser) answerableQuestions(offered []Query) (all []string) {
+	if l.exact {
+		return nil
+	}
 	for _, q := range offered[:min(len(offered), maxReadings)] {
 		timeless, whole := q, q
 		timeless.At, timeless.From, timeless.To = 0, 0, 0
@@ -250,7 +253,7 @@ const mostNearest = 4
 // and times of the question. It offers nothing if no known word stands for a needed concept,
 // or if a word turns the question into its opposite.
 func (l *Parser) offerNearest(question string, back *Clarification) {
-	if tooLong(question) != nil {
+	if tooLong(question) != nil || l.exact {
 		return
 	}
 	r := &reading{}

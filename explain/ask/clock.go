@@ -21,7 +21,7 @@ func (w *timeWords) readTimeOfDay(l *Parser, words []string) int {
 	if _, part := partsOfDay[strings.Join(words[1:min(2, len(words))], "")]; part && w.part == nil && (first == "late" || first == "early" || first == "last" && words[1] == "night") {
 		return 1 + w.readTimeOfDay(l, words[1:])
 	}
-	if p, ok := partsOfDay[first]; ok && w.part == nil {
+	if p, ok := partOfDay(first); ok && w.part == nil {
 		w.part = &p
 		return 1
 	}

@@ -18,6 +18,7 @@ type Conversation struct {
 	place    string           // the one site that the last answer was about
 	rows     []protocol.JobID // that the last answer listed
 	readings []string         // the readings that the last clarification offered
+	joined   []Query          // of a question that asked for several things
 }
 
 // SetRows sets the jobs that the last answer listed, in order. One that stands alone or is ranked first is the one
@@ -63,7 +64,7 @@ func (t *Conversation) SetPlace(site string) { t.place = site }
 
 // ContinueFrom makes q the query that the next question may refer to.
 func (t *Conversation) ContinueFrom(q Query) {
-	t.last, t.readings = q, nil
+	t.last, t.readings, t.joined = q, nil, nil
 	if q.Job != "" || q.Decision != 0 {
 		t.target = Query{Job: q.Job, Decision: q.Decision}
 	}

@@ -160,10 +160,11 @@ type RunContext struct {
 type Parser struct {
 	RunContext
 	index *nameIndex
+	exact bool // typos are not corrected, and no other questions offered
 }
 
 // NewParser returns a parser that knows the names of a run.
-func NewParser(run RunContext) *Parser { return &Parser{run, newNameIndex(run)} }
+func NewParser(run RunContext) *Parser { return &Parser{RunContext: run, index: newNameIndex(run)} }
 
 // namesModel reports whether a question names a GPU model of the run.
 func (l *Parser) namesModel(question string) bool {

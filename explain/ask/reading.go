@@ -129,7 +129,9 @@ func (l *Parser) parseOrCorrect(question string, operators bool) (Query, []Typo,
 				return q, nil, other
 			}
 		}
-		return l.parseWithTypos(question, r, back)
+		if !l.exact {
+			return l.parseWithTypos(question, r, back)
+		}
 	default:
 		q, back = l.parseWithShorterPhrases(question, r, back)
 	}
@@ -416,20 +418,6 @@ func (r *reading) addSpan() {
 		return
 	}
 	r.query.Long = d
-}
-
-// longestPhrase returns the longest phrase at the start of words, of so many at
-// most.
-func longestPhrase(words []string, most int) (int, []string) {
-	if concepts, n := longestIn(english.phrases, words, most); n > 0 {
-		return n, concepts
-	}
-	if parts := strings.Split(words[0], "-"); len(parts) > 1 {
-		if n, concepts := longestPhrase(parts, english.longest); n == len(parts) {
-			return 1, concepts
-		}
-	}
-	return 0, nil
 }
 
 // addName takes a name that is known.

@@ -35,6 +35,13 @@ var partsOfDay = map[string]dayPart{
 	"night":     {-2 * time.Hour, 6 * time.Hour}, // that ends on the day, from 22:00 on
 	"tonight":   {18 * time.Hour, 24 * time.Hour},
 	"overnight": {-2 * time.Hour, 6 * time.Hour},
+	"daytime":   {6 * time.Hour, 22 * time.Hour},
+}
+
+// partOfDay returns the part of the day that a word names: "morning", "mornings".
+func partOfDay(w string) (p dayPart, ok bool) {
+	p, ok = partsOfDay[strings.TrimSuffix(w, "s")]
+	return p, ok
 }
 
 // An instant is a time of day, and its day if the question gives one.
@@ -72,7 +79,7 @@ func parseNumber(w string) (int64, bool) {
 // isTimeWord reports whether a word may say a time: "yesterday", "march", "13:45",
 // "6pm", "8h", "2022-04-13".
 func isTimeWord(w string) bool {
-	_, part := partsOfDay[w]
+	_, part := partOfDay(w)
 	_, count := numberWords[w]
 	if part || count || timeUnit(w) > 0 || monthNumber(w) > 0 || slices.Contains(listed("time-words"), w) || slices.Contains(slices.Concat(hourJoiners, rangeStarters, instantMarkers), w) {
 		return true

@@ -210,3 +210,17 @@ func readWordAt(s string) string {
 	}
 	return s[:end]
 }
+
+// longestPhrase returns the longest phrase at the start of words, of so many at
+// most.
+func longestPhrase(words []string, most int) (int, []string) {
+	if concepts, n := longestIn(english.phrases, words, most); n > 0 {
+		return n, concepts
+	}
+	if parts := strings.Split(words[0], "-"); len(parts) > 1 {
+		if n, concepts := longestPhrase(parts, english.longest); n == len(parts) {
+			return 1, concepts
+		}
+	}
+	return 0, nil
+}

@@ -169,7 +169,8 @@ func (l *Parser) parseWithShorterPhrases(question string, r *reading, back *Clar
 	}
 	slices.SortStableFunc(cuts, func(a, b map[int]int) int { return len(a) - len(b) })
 	var found []Query
-	for _, cut := range cuts[:min(len(cuts), maxPhraseSplits)] {
+	most := map[bool]int{false: maxPhraseSplits, true: len(one)}[l.exact]
+	for _, cut := range cuts[:min(len(cuts), most, maxPhraseSplits)] {
 		q, other := l.parseInto(question, &reading{operators: r.operators, phraseLimits: cut})
 		if other == nil && !slices.ContainsFunc(found, func(x Query) bool { return x.String() == q.String() }) {
 			found = append(found, q)

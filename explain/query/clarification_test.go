@@ -11,8 +11,6 @@ func TestAQueryHoldsEveryPartOfItsQuestion(t *testing.T) {
 	l := day().buildDataset()
 	for _, tc := range []struct{ name, q, says string }{
 		{"one of three splits", "carbon by site by hour by tenant", "split by tenant"},
-		{"one of two quantities and two splits", "carbon by tenant and energy by site", "split by site"},
-		{"a quantity beside another", "top 5 jobs by carbon and energy", "quantities"},
 		{"a wait beside a quantity", "top 5 jobs by carbon which waited", "quantities"},
 		{"what is to come", "what will the total carbon be", "time to come"},
 		{"a total of what has none", "how dirty in total", "total"},

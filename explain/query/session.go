@@ -105,6 +105,9 @@ func (l *Dataset) placeOf(a Answer) (place string) {
 // asked alone, and may refer to those before it. If one of them has no answer, the session is
 // reset and the text is answered as a whole.
 func (s *Session) answerSeveral(text string) (Answer, bool) {
+	if a, ok := s.answerJoined(text); ok {
+		return a, true
+	}
 	parts := s.dataset.questionParser().SplitQuestions(text)
 	if len(parts) < 2 {
 		return Answer{}, false
@@ -125,6 +128,25 @@ func (s *Session) answerSeveral(text string) (Answer, bool) {
 		}
 		all = append(all, a)
 	}
+	all[0].More = all[1:]
+	return all[0], true
+}
+
+// answerJoined answers a question that asks for several things of one kind. If one of them has no answer, it has none.
+func (s *Session) answerJoined(text string) (Answer, bool) {
+	var all []Answer
+	queries := s.conversation.ParseJoined(s.dataset.questionParser(), text)
+	for _, q := range queries {
+		a := s.dataset.AnswerQuery(s.dataset.resolveSite(q))
+		if a.Kind != "answer" && a.Kind != "absent" || a.Query == nil {
+			return Answer{}, false
+		}
+		all = append(all, inDollars(text, a))
+	}
+	if len(all) == 0 {
+		return Answer{}, false
+	}
+	s.conversation.ContinueFromJoined(queries)
 	all[0].More = all[1:]
 	return all[0], true
 }
