@@ -71,15 +71,25 @@ func (r askedRun) line(cpu time.Duration) string {
 func replayAsking(t *testing.T, s spec.Scenario, most int) (askedRun, time.Duration) {
 	t.Helper()
 	began, tenths := processTime(), 0
+	calls, asked := 0, 0 // and how many bids for a job they asked for
+	count := func(m protocol.Message) error {
+		switch b := m.Body.(type) {
+		case protocol.CallForBids:
+			calls++
+		case protocol.Bids:
+			asked += len(b.Jobs)
+		}
+		return nil
+	}
 	profileTenth(t, 1)
 	progress := func(now protocol.Time, ended int) { // of runs of an hour and more
 		if done := 10 * ended / *manySitesJobs; done > tenths && *manySitesJobs >= 10_000 {
 			tenths = done
-			t.Logf("%v: %d jobs have ended, %.1f CPU-s, %d MB at the most", now, ended, (processTime() - began).Seconds(), peakMB())
+			t.Logf("%v: %d jobs have ended, %.1f CPU-s, %d MB at the most; %d calls, %d bids for a job", now, ended, (processTime() - began).Seconds(), peakMB(), calls, asked)
 			profileTenth(t, done+1)
 		}
 	}
-	res, err := scenarios.Replay(t.Context(), s, scenarios.PolicyAuction, new(membus.Bus), scenarios.Options{MostSites: most, NoBids: true, Progress: progress})
+	res, err := scenarios.Replay(t.Context(), s, scenarios.PolicyAuction, new(membus.Bus), scenarios.Options{MostSites: most, NoBids: true, Progress: progress, Record: count})
 	if err != nil {
 		t.Fatal(err)
 	}
