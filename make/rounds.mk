@@ -14,9 +14,10 @@ many-sites:
 	-$(GO) test ./lab/bigrounds -run ManyJobsWait -count 1 -timeout 30m -v -many-sites 1000 -waiting 400 -most-bids 100000000
 
 .PHONY: best-sites
-## best-sites: what it costs and saves to ask 64 of 160 sites for each job, by 20 draws of 500 jobs; then 10,000 jobs of a day at 1,000 sites (minutes)
+## best-sites: what it costs to ask 64 of 160 sites for each job, each round decided with their bids and with those of all, by 24 draws of 500 jobs, and 3 at 1,000 sites; then the work, for 10,000 jobs of a day at 1,000 sites (minutes)
 best-sites:
-	$(GO) test ./lab/bench -run AskingTheBestSites -count 1 -timeout 90m -v -many-sites 160 -many-sites-jobs 500 -many-sites-draws 20
+	$(GO) test ./lab/bench -run EachRoundWithTheBids -count 1 -timeout 90m -v -many-sites 160 -many-sites-jobs 500 -many-sites-draws 24 -most-regret 0.5
+	$(GO) test ./lab/bench -run EachRoundWithTheBids -count 1 -timeout 90m -v -many-sites 1000 -many-sites-jobs 500 -many-sites-draws 3
 	$(GO) test ./lab/bench -run AskingTheBestSites -count 1 -timeout 90m -v -many-sites 1000 -many-sites-jobs 10000 -only-some
 
 # A folder for a CPU profile and a heap profile of each tenth of the jobs of busy-sites; empty: none.

@@ -23,6 +23,7 @@ import (
 type Options struct {
 	Advice   market.Advice                        // when the judge is asked
 	Judge    bus.Machine                          // nil: there is none, and what is asked gets no answer
+	Around   func(market bus.Machine) bus.Machine // what is stepped in the market's place, and steps it; nil: the market
 	Policy   protocol.Policy                      // of the operators, in force from the start
 	Pay      accounts.Payment                     // "" is by what was measured
 	Rule     func() auction.ClearingRule          // that clears rounds; nil: that of the policy

@@ -96,6 +96,9 @@ func buildTestbed(s spec.Scenario, policy string, o Options) (*Testbed, error) {
 	}
 	st.Market.SetPolicy(o.Policy)
 	st.Parties[protocol.Coordinator] = st.Market
+	if o.Around != nil {
+		st.Parties[protocol.Coordinator] = o.Around(st.Market)
+	}
 	st.Parties[protocol.Submitter] = st.submitter
 	if o.Judge != nil {
 		st.Parties[protocol.Judge] = o.Judge
