@@ -212,7 +212,7 @@ type site struct {
 	missedWindows int                   // in a row
 	suspectSince  protocol.Time         // it missed a window, or fell silent, and was not heard since: no round waits for it; 0: it is waited for
 	late          *lateBids             // for the round that closed last
-	rate          siteRate              // what it asked when it bid last, if not all sites are asked
+	rates         []modelRate           // what it asked when it bid last for each model, if not all sites are asked
 	forecast      protocol.GridForecast // that it stated with its newest bid
 	runsUntil     protocol.Time         // the latest end of what it was awarded
 

@@ -16,22 +16,20 @@ const (
 	exploring = 4
 	// ratesLast is how long the market goes by what a site bid.
 	ratesLast = time.Hour
+	// staysAwake is for how long the nodes of a site are taken to be awake after its last run was to end: sites let
+	// them sleep ten minutes after it ended, unless they say otherwise.
+	staysAwake = 15 * time.Minute
 	// asksPerGPU is for how many GPUs of jobs a site may be asked in a call, for each GPU that it has, however few
 	// jobs are called; and twice its share of what the call asks for, if that is more.
 	asksPerGPU = 8
 )
 
-// A siteRate is what a site asked when it bid last, in microdollars for a GPU-hour of run time at the reference
-// clock, by GPU model; "": for a job without GPUs.
-type siteRate struct {
-	at protocol.Time // when it bid; 0: it has not
-	by []modelRate   // by model; none: it had no room for any job
-}
-
-// A modelRate is the rate of one GPU model.
+// A modelRate is what a site asked when it bid last for jobs on a GPU model, in microdollars for a GPU-hour of run
+// time at the reference clock; model is "" of jobs without GPUs.
 type modelRate struct {
 	model string
 	rate  float64
+	at    protocol.Time // when it bid
 }
 
 // A shortlist chooses the sites that a call asks for each of its jobs, where more are registered than are asked
@@ -106,7 +104,7 @@ func (s *shortlist) sitesFor(l *lot) []int {
 			if len(asked) >= upTo {
 				break
 			}
-			if s.budget[i] >= size && (!running || s.sites[i].runsUntil > s.now) && s.sites[i].mayRun(l) {
+			if s.budget[i] >= size && (!running || s.sites[i].runsUntil.Add(staysAwake) > s.now) && s.sites[i].mayRun(l) {
 				ask(i)
 			}
 		}
@@ -136,8 +134,7 @@ func (s *shortlist) byRate(models []string) []int {
 	rates := make([]float64, len(s.sites))
 	order := make([]int, 0, len(s.sites))
 	for i, site := range s.sites {
-		rate, ok := site.rate.rateOf(models)
-		if ok && site.rate.at.Add(ratesLast) >= s.now {
+		if rate, ok := site.rateOf(models, s.now.Add(-ratesLast)); ok {
 			rates[i] = rate
 			order = append(order, i)
 		}
@@ -147,28 +144,36 @@ func (s *shortlist) byRate(models []string) []int {
 	return order
 }
 
-// rateOf returns the lowest rate of some models; without models, of all.
-func (r *siteRate) rateOf(models []string) (rate float64, ok bool) {
-	for _, m := range r.by {
-		if (len(models) == 0 || slices.Contains(models, m.model)) && (!ok || m.rate < rate) {
+// rateOf returns the lowest rate of some models that the site bid since an instant; without models, of all.
+func (s *site) rateOf(models []string, since protocol.Time) (rate float64, ok bool) {
+	for _, m := range s.rates {
+		if m.at >= since && (len(models) == 0 || slices.Contains(models, m.model)) && (!ok || m.rate < rate) {
 			rate, ok = m.rate, true
 		}
 	}
 	return rate, ok
 }
 
-// observeRate takes in what a site asks: for each model the mean of its jobs, each by its cheapest option, without
-// transfer and without what it would cost to wake a node. A site without room for any of them has no rate.
+// observeRate takes in what a site asks: for each model the mean of its jobs, each by its cheapest option. It counts
+// money, carbon, tariff, and the wait until the start as that of a standard job of an hour: so urgent and short jobs,
+// for which a minute costs more than their energy, make no site look dear. It leaves out transfer and what it would
+// cost to wake a node. A site without room for a job has no rate of its models.
 func (k *Market) observeRate(now protocol.Time, s *site, r *round) {
 	if k.asksAll() {
 		return
 	}
-	var sums []modelRate // of the rates of jobs, by model
+	var heard []modelRate // sums of the rates of jobs, by model
 	jobs := make(map[string]float64)
 	for _, m := range r.offers[s.registration.Site].Jobs {
 		j := &r.lots[r.index[m.Job]].job
 		hours := j.Run.Hours() * float64(j.PricedGPUs()) / 1000
-		if len(m.Options) == 0 || hours <= 0 {
+		switch {
+		case len(m.Options) == 0 && !isPermanentReason(m.Why.Code):
+			s.rates = slices.DeleteFunc(s.rates, func(x modelRate) bool {
+				return (x.model == "") == (j.GPUs == 0) && (len(j.Models) == 0 || slices.Contains(j.Models, x.model))
+			})
+			continue
+		case len(m.Options) == 0 || hours <= 0:
 			continue
 		}
 		pricing := k.cfg.Terms.ForJob(j)
@@ -176,27 +181,26 @@ func (k *Market) observeRate(now protocol.Time, s *site, r *round) {
 		for i := range m.Options {
 			x := &m.Options[i]
 			terms := pricing.PriceOption(x, protocol.PricingBasis{})
-			rate := float64(terms.Total()-terms.Transfer-terms.NodeIdle) / hours
+			rate := float64(terms.Money+terms.Carbon+terms.Tariff)/hours + float64(float64(k.cfg.Terms.WaitStandard)*max(x.Start.Sub(r.call.opened), 0).Hours())
 			if at := rateIndex(&best, x.Model, rate); rate < best[at].rate {
 				best[at].rate = rate
 			}
 		}
 		for _, b := range best {
-			sums[rateIndex(&sums, b.model, 0)].rate += b.rate
+			heard[rateIndex(&heard, b.model, 0)].rate += b.rate
 			jobs[b.model]++
 		}
 	}
-	for i := range sums {
-		sums[i].rate /= jobs[sums[i].model]
+	for _, h := range heard {
+		s.rates[rateIndex(&s.rates, h.model, 0)] = modelRate{h.model, h.rate / jobs[h.model], now}
 	}
-	s.rate = siteRate{at: now, by: sums}
 }
 
 // rateIndex returns where the rate of a model stands in a list, to which it adds a model that is not there.
 func rateIndex(all *[]modelRate, model string, first float64) int {
 	i := slices.IndexFunc(*all, func(m modelRate) bool { return m.model == model })
 	if i < 0 {
-		i, *all = len(*all), append(*all, modelRate{model, first})
+		i, *all = len(*all), append(*all, modelRate{model: model, rate: first})
 	}
 	return i
 }
