@@ -166,9 +166,10 @@ func energyOver(p protocol.Milliwatts, d time.Duration) protocol.Millijoules {
 }
 
 // IdlePowerShare returns a job's share of the power that keeps its node awake, 0 where nodes never
-// sleep: its part of the node, by the GPUs or CPUs that it uses, times what starts at this site were
-// charged lately for each part (decision 0330). The node of a later start is not known, so the first
-// of the pool stands for it.
+// sleep: its part of the node, by the GPUs or CPUs that it uses, times a markup. That is
+// awakePriorMarkup at a site without a record, and falls with the square of what starts at the site
+// were charged lately for each part (decision 0460). The node of a later start is not known, so the
+// first of the pool stands for it.
 func (f *Fleet) IdlePowerShare(now protocol.Time, j protocol.Job, model string) protocol.Milliwatts {
 	p := f.poolOf(model)
 	if p == nil || len(p.nodes) == 0 {
@@ -184,8 +185,8 @@ func (f *Fleet) shareOn(n *node, j *protocol.Job) protocol.Milliwatts {
 	if prior == 0 {
 		return 0
 	}
-	markup := (f.awake.charged + awakePriorMarkup*prior) * 1000 / (f.awake.part + prior)
-	return n.idlePart(j) * protocol.Milliwatts(markup) / 1000
+	charged := protocol.Milliwatts((f.awake.charged + awakePriorMarkup*prior) * 1000 / (f.awake.part + prior)) // in thousandths of a part
+	return n.idlePart(j) * charged * charged / (awakePriorMarkup * 1000 * 1000)
 }
 
 // idlePart returns a job's part of the power that n saves asleep, by the GPUs or CPUs that it uses.

@@ -85,9 +85,9 @@ func TestAddedAwakeTimeIsWhatNothingElseKeepsAwake(t *testing.T) {
 	}
 }
 
-// Jobs that wake a node for themselves leave the share as it was at first, twice their part; jobs
-// that fill their node pay it once, and jobs that another keeps awake pay nothing, so the share falls
-// with them. After two idle weeks a site is as at its beginning.
+// Jobs that wake a node for themselves leave the share as it was at first, twice their part. Where others
+// keep the node awake, or jobs fill the node that they open, it falls to nothing. After two idle weeks a
+// site is as at its beginning.
 func TestTheShareFollowsWhatStartsWereCharged(t *testing.T) {
 	part := protocol.Milliwatts(745_000 / 4)
 	for _, c := range []struct {
@@ -97,8 +97,8 @@ func TestTheShareFollowsWhatStartsWereCharged(t *testing.T) {
 		least, most protocol.Milliwatts
 	}{
 		{"alone", 1, false, 2 * part, 2 * part},
-		{"filling their node", 4, false, part, part * 12 / 10},
-		{"beside another", 1, true, 0, part},
+		{"filling their node", 4, false, 0, part / 10},
+		{"beside another", 1, true, 0, part / 2},
 	} {
 		f, err := New(Config{Nodes: []Node{sleeper("n", 4)}, Power: power.DefaultTable()})
 		if err != nil {
@@ -124,6 +124,23 @@ func TestTheShareFollowsWhatStartsWereCharged(t *testing.T) {
 		}
 		if got := share(now.Add(14 * 24 * time.Hour)); got != 2*part {
 			t.Errorf("two weeks later %d mW, want %d", got, 2*part)
+		}
+	}
+}
+
+// By hand, for a record of so many times what a site without one counts, four hours of an idle node, of
+// which nothing was charged: a part was charged two, one and half a time lately, so the share is twice,
+// half and an eighth of the part.
+func TestTheShareFallsWithTheSquareOfWhatStartsWereCharged(t *testing.T) {
+	part := protocol.Milliwatts(745_000 / 4)
+	for times, want := range map[protocol.Millijoules]protocol.Milliwatts{0: 2 * part, 1: part / 2, 3: part / 8} {
+		f, err := New(Config{Nodes: []Node{sleeper("n", 4)}, Power: power.DefaultTable()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.awake = awakeRecord{hour: noon, part: times * energyOver(745_000, 4*time.Hour)}
+		if got := f.IdlePowerShare(noon, whole("next", 1), "V100"); got != want {
+			t.Errorf("%d times: %d mW, want %d", times, got, want)
 		}
 	}
 }
