@@ -145,7 +145,7 @@ type (
 		Task    Task          `msgpack:"tk,omitempty"`
 		Places  []Place       `msgpack:"ps,omitempty"` // of a gang, on all its nodes; Node and Devices are the first
 		Domain  string        `msgpack:"dm,omitempty"` // of a job with a topology wish: the one that has all its pods; "": none has
-		Wake    []string      `msgpack:"wk,omitempty"` // sleeping nodes to wake with it, for jobs to come; an executor that cannot leaves them
+		Wake    []string      `msgpack:"wk,omitempty"` // nodes to be awake for jobs to come: those asleep wake, those without a job linger anew; an executor that cannot leaves them
 	}
 
 	// Started reports that a job has started: the executor to the agent, and a live agent to

@@ -63,6 +63,7 @@ type Fleet struct {
 	headroom   []int                    // nodes kept for jobs that cannot wait; nil: choose them at the next use
 	awake      awakeRecord
 	urgent     []urgentStart // lately, the oldest first
+	kept       []keptRoom    // see keepRoomAwake
 	ahead      protocol.Time // until when nodes that were woken ahead linger without a job
 
 	indexes  map[shape]*nodeIndex

@@ -22,14 +22,28 @@ const (
 	wakeAheadTimes = 2
 )
 
-// WakeAhead returns the sleeping nodes that are to be woken with a run that has just started, for jobs to
-// come, and counts them as awake from the end of their waking until they have lingered. Jobs that cannot
-// wait come in bursts. So if several started on a GPU model within the time that a node takes to wake, and
-// its nodes that are awake or waking have no room for twice as many, further nodes are woken until they
-// have: those of the headroom first, which jobs that can wait leave alone. A job that takes a whole node or
-// several does not count: it wakes its own.
-func (f *Fleet) WakeAhead(now protocol.Time, r *Run) (names []string) {
-	if !f.cfg.WakesAhead || r.Job.MayWait() || r.Job.GPUs == 0 || r.Job.IsGang() {
+// WakeAhead returns the nodes that are to be awake for jobs to come with a run that has just started, and
+// counts them as awake from now, or the end of their waking, until they have lingered: those that
+// wakeForBurst wakes, and those that keepRoomAwake keeps.
+func (f *Fleet) WakeAhead(now protocol.Time, r *Run) []string {
+	if !f.cfg.WakesAhead {
+		return nil
+	}
+	names := f.wakeForBurst(now, r)
+	for _, name := range f.keepRoomAwake(now, r) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// wakeForBurst wakes nodes for jobs that cannot wait, which come in bursts. If several started on a GPU
+// model within the time that a node takes to wake, and its nodes that are awake or waking have no room for
+// twice as many, further nodes are woken until they have: those of the headroom first, which jobs that can
+// wait leave alone. A job that takes a whole node or several does not count: it wakes its own.
+func (f *Fleet) wakeForBurst(now protocol.Time, r *Run) (names []string) {
+	if r.Job.MayWait() || r.Job.GPUs == 0 || r.Job.IsGang() {
 		return nil
 	}
 	on := &f.nodes[r.placement.Node]

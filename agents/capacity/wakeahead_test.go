@@ -64,7 +64,6 @@ func TestABurstOfJobsThatCannotWaitWakesNodesAhead(t *testing.T) {
 		{"four within the time of waking", true, whole, 1, 3 * time.Minute, 1},
 		{"further apart", true, whole, 1, 4 * time.Minute, 0},
 		{"deferrable", true, patient, 1, 3 * time.Minute, 0},
-		{"of whole nodes", true, whole, 8, 3 * time.Minute, 0},
 		{"an executor that wakes none", false, whole, 1, 3 * time.Minute, 0},
 	} {
 		if woken := startBurst(t, wakingFleet(t, c.wakesAhead), noon.Add(c.apart), c.job, c.gpus); len(woken) != c.want {

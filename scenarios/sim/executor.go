@@ -359,14 +359,19 @@ func (h *SimExecutor) occupyNode(now protocol.Time, n *simNode) protocol.Time {
 	return n.ready
 }
 
-// wakeNodes wakes sleeping nodes for jobs to come. Each falls asleep when it has woken and lingered without one.
+// wakeNodes wakes nodes for jobs to come. Each falls asleep when it has woken and lingered without one; one that
+// is awake without a job lingers anew.
 func (h *SimExecutor) wakeNodes(now protocol.Time, names []string) {
 	for _, name := range names {
-		if n := h.nodes[name]; n != nil && !n.awake && !n.isDown() {
+		n := h.nodes[name]
+		if n == nil || n.jobs > 0 || n.isDown() {
+			continue
+		}
+		if !n.awake {
 			n.ready = now.Add(n.host.WakeTime)
 			h.setNodeAwake(n, true)
-			n.sleeps = n.ready.Add(max(n.host.Linger, time.Second))
 		}
+		n.sleeps = max(n.ready, now).Add(max(n.host.Linger, time.Second))
 	}
 }
 

@@ -50,3 +50,32 @@ func TestALaunchWakesTheNodesThatItNames(t *testing.T) {
 		}
 	}
 }
+
+// By hand: n2 is named again while it lingers, at five minutes after noon, so it sleeps ten minutes later. A
+// node with a job is left as it is: n1 sleeps ten minutes after the end of its job.
+func TestAnAwakeNodeThatALaunchNamesLingersAnew(t *testing.T) {
+	h, a := NewSimExecutor("oslo", nodes(), power.DefaultTable(), noon, nil), newAgent()
+	launch := func(at protocol.Time, id protocol.JobID) {
+		l := a.launch(at, id, 1, "n1", time.Minute, 0)
+		body := l.Body.(protocol.Launch)
+		body.Wake = []string{"n1", "n2"}
+		l.Body = body
+		until(h, at)
+		h.Step(at, l)
+	}
+	launch(noon, "first")
+	launch(noon.Add(5*time.Minute), "second")
+	for _, c := range []struct {
+		at   time.Duration
+		draw protocol.Milliwatts
+	}{
+		{15*time.Minute - 1, 2 * awake},
+		{15 * time.Minute, awake + asleep},
+		{16*time.Minute - 1, awake + asleep},
+		{16 * time.Minute, 2 * asleep},
+	} {
+		if until(h, noon.Add(c.at)); h.draw != c.draw {
+			t.Errorf("after %v: %d mW, want %d", c.at, h.draw, c.draw)
+		}
+	}
+}
