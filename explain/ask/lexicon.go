@@ -30,6 +30,7 @@ type lexicon struct {
 	operators  map[string]string   // names of operators, by phrase
 	sayings    map[string]string   // what a concept says of many jobs: compose.go
 	words      map[string][]string // lists of words, by name
+	meanings   []meaning           // compose.go
 	distinct   map[string]bool     // words that are not typos of the known words they resemble
 	questions  map[string]question
 	asks       []string // names of questions, in order
@@ -100,6 +101,7 @@ type checking struct {
 //	split NAME: NOUN, NOUN        a concept whose phrases are a splitter and a noun
 //	operator NAME: PHRASE, PHRASE are taken out before the rules read the rest: operators.go
 //	says KEY=VALUE: NAME, NAME    what words of concepts say of many jobs: compose.go
+//	meaning: CONDITIONS / MEANS   what several of those mean together: compose.go
 //	words NAME: WORD WORD         a list that the parser knows by its name
 //	distinct: WORD WORD           look like typos of known words, but are not
 //	question NAME: TEXT           can be asked; TEXT has slots such as {target}
@@ -155,6 +157,13 @@ func (r *lexiconReader) readLine(at, line string) error {
 		return r.addPhrases("_", value)
 	case "concept":
 		return r.addPhrases(name, value)
+	case "meaning":
+		of, means, ok := strings.Cut(value, " / ")
+		if !ok {
+			return fmt.Errorf("meaning: %q: want CONDITIONS / WHAT THEY MEAN", value)
+		}
+		r.meanings = append(r.meanings, meaning{strings.Fields(of), strings.Fields(means)})
+		return nil
 	case "splitter":
 		r.splitters = append(r.splitters, strings.Split(value, ", ")...)
 		return nil
