@@ -39,7 +39,8 @@ func newBenchServicesCommand() *cobra.Command {
 that divide its replicas over the sites: an even split, Karmada's weights, the nearest,
 cheapest and greenest sites, and by cost. Load, number of replicas, start times, draw and
 traffic are the same in all rows. The table has the means over days and draws, a bound that
-no placement can be below, and each row against the even split with its interval.
+no placement can be below, and each row against the even split with its interval: by the
+totals of all days, and as the mean of the days.
 
 The requests are those of Azure's trace of 2023, of an hour, made to a day: copies of it
 one over the other, thinned to the rate of each origin in each minute. Rules of others run
@@ -176,14 +177,15 @@ func serviceDayListing(all []serviceday.Result) printer.View {
 	table := l
 	l.Text = func(w io.Writer) {
 		_ = table.Print(w, printer.Table) // never fails: w is a buffer in memory
-		fmt.Fprintf(w, "\nbound: $%.2f with carbon, or $%.2f or %.1f kg where that is all that counts. It leaves out: %s\n\nagainst the even split:\n",
+		fmt.Fprintf(w, "\nbound: $%.2f with carbon, or $%.2f or %.1f kg where that is all that counts. It leaves out: %s\n\nagainst the even split, of all days together and as the mean of the days:\n",
 			bound.TotalUSD, bound.USD, bound.Kg, strings.Join(serviceday.Relaxations, "; "))
 		for _, c := range changes {
 			unit := "%"
 			if c.Points {
 				unit = "points"
 			}
-			fmt.Fprintf(w, "  %-24s %-18s %+7.2f %s [%+.2f, %+.2f]\n", c.Row, c.Figure, 100*c.Mean, unit, 100*c.Low, 100*c.High)
+			fmt.Fprintf(w, "  %-24s %-18s %+7.2f [%+.2f, %+.2f]   %+7.2f [%+.2f, %+.2f] %s\n", c.Row, c.Figure,
+				100*c.Mean, 100*c.Low, 100*c.High, 100*c.ByDay.Mean, 100*c.ByDay.Low, 100*c.ByDay.High, unit)
 		}
 	}
 	return l

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 
@@ -155,17 +156,7 @@ func RatioInterval(days []string, x, y []float64) Interval {
 		}
 		return out
 	}
-	return TotalInterval(days, x, y)
-}
-
-// TotalInterval returns by which fraction the total of x is above that of y, with its interval over
-// days: a day weighs as much as it cost. Where the total of y is not above zero a fraction has no
-// meaning, and N is 0.
-func TotalInterval(days []string, x, y []float64) Interval {
-	values, mean := make([]float64, len(x)), 0.0
-	for i := range y {
-		mean += y[i] / float64(len(y))
-	}
+	mean, _ := meanAndError(y)
 	if mean <= 0 {
 		return Interval{}
 	}
@@ -173,6 +164,45 @@ func TotalInterval(days []string, x, y []float64) Interval {
 		values[i] = (x[i] - y[i]) / mean
 	}
 	return bootstrapInterval(unitsOf(days, values))
+}
+
+// TotalInterval returns by which fraction the total of x is above that of y, with its interval over
+// days: a day weighs as much as it cost. Where the total of y is not above zero, as negative prices
+// can cause, or that of days drawn from it is not, a fraction has no meaning, and N is 0.
+//
+// Days are resampled, and each resample has its own totals: a dear day that is saved the same fraction
+// widens nothing. The ends are percentiles of the resamples by [expandedLevel], each on its side: where
+// one day in ten has price spikes, an interval of equal reach to both sides goes as far up as that
+// day is down, and is no surer for it.
+func TotalInterval(days []string, x, y []float64) Interval {
+	xs, ys := unitsOf(days, x), unitsOf(days, y)
+	out := Interval{N: len(ys)}
+	fraction := func(pick func(i int) int) (float64, bool) {
+		of, against := 0.0, 0.0
+		for i := range ys {
+			k := pick(i)
+			of, against = of+xs[k], against+ys[k]
+		}
+		return of/against - 1, against > 0
+	}
+	var ok bool
+	if out.Mean, ok = fraction(func(i int) int { return i }); !ok {
+		return Interval{}
+	}
+	if !out.Known() {
+		return out
+	}
+	d := rand.New(rand.NewPCG(intervalSeed, uint64(len(ys))))
+	drawn := make([]float64, resamples)
+	for i := range drawn {
+		if drawn[i], ok = fraction(func(int) int { return d.IntN(len(ys)) }); !ok {
+			return Interval{}
+		}
+	}
+	slices.Sort(drawn)
+	beyond := int((1 - expandedLevel(len(ys))) / 2 * resamples)
+	out.Low, out.High = drawn[beyond], drawn[resamples-1-beyond]
+	return out
 }
 
 // ordinaryRows returns the rows that summaries are made of: without sweeps and stress days.

@@ -54,12 +54,15 @@ func (d *Day) RunCached(ctx context.Context, row Row, c bench.Cache) (r Result, 
 	return r, true, nil
 }
 
-// A Change is a figure of a row against the even split over the same days and draws.
+// A Change is a figure of a row against the even split over the same days and draws: of all of them together, so
+// that a day weighs as much as it costs, and none costs too little to be divided by. ByDay is the mean of the days'
+// fractions, of which each weighs the same.
 type Change struct {
 	Row    string `json:"row"`
 	Figure string `json:"figure"`
-	Points bool   `json:"points"` // a difference; otherwise a fraction of the even split's
+	Points bool   `json:"points"` // a difference, the same by day; otherwise a fraction of the even split's
 	bench.Interval
+	ByDay bench.Interval `json:"by_day"`
 }
 
 // ChangedFigures are those that rows are compared by.
@@ -110,8 +113,9 @@ func Changes(all []Result) (out []Change) {
 			c := Change{Row: row, Figure: f.Name, Points: f.Points}
 			if f.Points {
 				c.Interval = bench.DifferenceInterval(days, diff)
+				c.ByDay = c.Interval
 			} else {
-				c.Interval = bench.RatioInterval(days, x, y)
+				c.Interval, c.ByDay = bench.TotalInterval(days, x, y), bench.RatioInterval(days, x, y)
 			}
 			out = append(out, c)
 		}
