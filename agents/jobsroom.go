@@ -9,11 +9,12 @@ import (
 )
 
 // Which part of a site's GPUs of a model, in thousandths, replicas leave to jobs, where jobs ask for them: at least
-// one that lets the market see what these would pay, and at most half. In between it is half as much again
-// as jobs hold and have reserved: so it grows where they fill it, and shrinks where they leave.
+// one that lets the market see what these would pay, and at most three quarters. In between it is half as much again
+// as jobs hold and have reserved: so it grows where they fill it, and shrinks where they leave. Of that the market
+// leaves a service its own part.
 const (
 	leastJobsPart = 250
-	mostJobsPart  = 500
+	mostJobsPart  = 750
 	jobsGrowth    = 1500
 )
 

@@ -20,8 +20,8 @@ func (s *serviceSite) beyond(x protocol.Service) int {
 	return 0
 }
 
-// Replicas leave to jobs what these asked for within a day: a quarter of the GPUs, and up to two thirds where jobs
-// hold more. Where nobody asks they leave nothing, and what one service holds another finds gone.
+// Replicas leave to jobs what these asked for within a day: a quarter of the GPUs, and up to three quarters where
+// jobs hold more. Where nobody asks they leave nothing, and what one service holds another finds gone.
 func TestReplicasLeaveToJobsWhatTheseAskFor(t *testing.T) {
 	s := newServiceSite(t, Config{})
 	feed := protocol.Sender{Party: protocol.SignalParty("oslo")}
@@ -61,6 +61,8 @@ func TestReplicasLeaveToJobsWhatTheseAskFor(t *testing.T) {
 	want("another service has three of the five places", 1)
 	runs("b")
 	want("jobs hold four, and asked for four", 0)
+	asks("V100", 8)
+	want("jobs hold four, and asked for eight", 1)
 	s.agent.fleet.EndRun(s.now, "a")
 	s.agent.fleet.EndRun(s.now, "b")
 	want("jobs hold none any more", 2)

@@ -12,6 +12,7 @@ type call struct {
 	closes   protocol.Time
 	services []*service
 	awaited  map[string]bool     // sites that have not answered
+	places   map[*service]int    // how many of its replicas all sites could hold if they were empty; see ownPart
 	bids     map[string]*siteBid // by site
 	compared int                 // decisions that say what else would have been decided
 	room     QuotaRoom           // once it is divided; nil: no quotas are in force
@@ -34,7 +35,7 @@ const maxCalled = 1000
 
 // openCall calls all sites for capacity for the services that are due.
 func (k *Services) openCall(now protocol.Time, sites []Site) {
-	c := &call{round: uint64(now), closes: now.Add(k.cfg.Window), awaited: make(map[string]bool), bids: make(map[string]*siteBid)}
+	c := &call{round: uint64(now), closes: now.Add(k.cfg.Window), awaited: make(map[string]bool), places: make(map[*service]int), bids: make(map[string]*siteBid)}
 	b := protocol.CallForCapacity{Round: c.round, Closes: c.closes, Weights: k.cfg.Weights}
 	for _, s := range k.inOrder() {
 		if s.due != 0 && s.due <= now && len(c.services) < maxCalled {
@@ -85,13 +86,17 @@ func (k *Services) handleBid(now protocol.Time, m protocol.Message, b protocol.C
 		}
 		k.settleMeter(now, s, site, row.Held.Meter)
 		k.observe(now, s, name, row.Held) // a site that says too much of its room is heard on what runs
-		if row.Available > mostReplicas(site, &s.spec) || !s.canServe(&row) {
+		most := mostReplicas(site, &s.spec)
+		if row.Available > most || !s.canServe(&row) {
 			k.counts["impossible-capacity-bid"]++
 			continue // more than the site has GPUs or cores for: for this service it has not answered
 		}
 		if x := s.meters[name]; row.Hourly != (protocol.ReplicaUse{}) {
 			x.hourly = row.Hourly.Usage()
 			s.meters[name] = x
+		}
+		if row.Beyond > 0 {
+			row.Beyond = min(row.Beyond, max(row.Held.Assigned+row.Available-c.ownPart(s, most, sites), 0))
 		}
 		bid.rows[row.Service] = row
 	}
@@ -121,6 +126,22 @@ func (s *service) leastGoodput(site *Site) (least protocol.Milli) {
 		}
 	}
 	return least
+}
+
+// ofEvenShare is how many times its even share of a site's GPUs a service may have, in thousandths, though jobs ask
+// for them: so a small service leaves most of a cheap site to jobs, and a large one is not sent to the dearest.
+const ofEvenShare = 1750
+
+// ownPart returns that many replicas of a service at a site that could hold so many at most.
+func (c *call) ownPart(s *service, most int, sites []Site) int {
+	all, known := c.places[s]
+	if !known {
+		for i := range sites {
+			all += mostReplicas(&sites[i], &s.spec)
+		}
+		c.places[s] = all
+	}
+	return s.spec.Wanted * most * ofEvenShare / (1000 * max(all, 1))
 }
 
 // mostReplicas returns how many replicas of a service a site could hold if it were empty and its nodes

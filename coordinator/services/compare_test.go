@@ -73,12 +73,22 @@ func TestADecisionSaysWhatDearerCarbonWouldChange(t *testing.T) {
 }
 
 // A replica that would take what a site leaves to jobs goes where that is not so, unless that is dearer than a job
-// that waits; what runs beyond it leaves in a rebalance, and no more.
+// that waits; what runs beyond it leaves in a rebalance, and no more. At each of two equal sites six replicas have
+// seven quarters of their even share of three, whatever is left to jobs.
 func TestReplicasLeaveJobsTheirPartIfItIsNotTooDear(t *testing.T) {
-	for dear, want := range map[protocol.Microdollars]map[string]int{60_000: {"clean": 3, "dirty": 3}, 3_000_000: {"dirty": 6}} {
+	for _, x := range []struct {
+		dear   protocol.Microdollars
+		beyond int // of eight
+		want   map[string]int
+	}{
+		{60_000, 2, map[string]int{"dirty": 6}},
+		{60_000, 3, map[string]int{"clean": 1, "dirty": 5}},
+		{60_000, 8, map[string]int{"clean": 1, "dirty": 5}},
+		{3_000_000, 8, map[string]int{"dirty": 6}},
+	} {
 		f, beyond := twoGrids(t), 0
 		f.rows = func(site string, row *protocol.ReplicaBid) {
-			step := protocol.CostStep{Count: row.Available, Cost: dear}
+			step := protocol.CostStep{Count: row.Available, Cost: x.dear}
 			if site == "dirty" {
 				step.Cost, row.Beyond = 50_000, beyond
 			}
@@ -90,9 +100,9 @@ func TestReplicasLeaveJobsTheirPartIfItIsNotTooDear(t *testing.T) {
 		f.say(protocol.OperatorAPI, protocol.SubmitService{Service: byCost("chat", 6, 0)})
 		f.run(time.Minute)
 		f.want("chat", map[string]int{"dirty": 6})
-		beyond = 5 // of eight
+		beyond = x.beyond
 		f.say(protocol.OperatorAPI, protocol.RebalanceService{Service: "chat"})
 		f.run(time.Minute)
-		f.want("chat", want)
+		f.want("chat", x.want)
 	}
 }
