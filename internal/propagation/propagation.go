@@ -31,9 +31,9 @@ var workloadSchema []byte
 
 var (
 	policyKind   = &yamlschema.SchemaKind{Reader: "propagation", FileKind: "PropagationPolicy", Docs: "docs/services.md", Schema: policySchema}
-	workloadKind = &yamlschema.SchemaKind{Reader: "propagation", FileKind: "Deployment or StatefulSet", Docs: "docs/services.md", Schema: workloadSchema}
+	workloadKind = &yamlschema.SchemaKind{Reader: "propagation", FileKind: "Deployment, StatefulSet or LeaderWorkerSet", Docs: "docs/services.md", Schema: workloadSchema}
 	kinds        = map[string]*yamlschema.SchemaKind{
-		"PropagationPolicy": policyKind, "ClusterPropagationPolicy": policyKind, "Deployment": workloadKind, "StatefulSet": workloadKind,
+		"PropagationPolicy": policyKind, "ClusterPropagationPolicy": policyKind, "Deployment": workloadKind, "StatefulSet": workloadKind, "LeaderWorkerSet": workloadKind,
 	}
 )
 
@@ -133,7 +133,7 @@ func (r *reader) readDocument(file string, text []byte) error {
 	name := kindOf(text)
 	kind := kinds[name]
 	if kind == nil {
-		known := []string{"PropagationPolicy", "ClusterPropagationPolicy", "Deployment", "StatefulSet"}
+		known := []string{"PropagationPolicy", "ClusterPropagationPolicy", "Deployment", "StatefulSet", "LeaderWorkerSet"}
 		return fmt.Errorf("propagation: %s: has a document of kind %q%s: want %s; remove it", file, name, nearest.DidYouMean(name, known), strings.Join(known, ", "))
 	}
 	if kind == workloadKind {

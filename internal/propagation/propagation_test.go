@@ -186,3 +186,29 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A group of a LeaderWorkerSet is a replica, with what all of its pods ask for.
+func TestALeaderWorkerSetIsAServiceOfGroups(t *testing.T) {
+	const head, container = "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: llama}\nspec:\n  replicas: 3\n  leaderWorkerTemplate:\n    size: 4\n", "{spec: {containers: [{name: main, resources: {requests: {cpu: 2, memory: 8Gi}, limits: {nvidia.com/gpu: "
+	leader, worker := "    leaderTemplate: "+container+"0}}}]}}\n", "    workerTemplate: "+container+"2}}}]}}\n"
+	for text, want := range map[string]servicefile.Spec{
+		head + worker:          {Replicas: 3, GPUs: 8, CPU: 8, Memory: 32},
+		head + leader + worker: {Replicas: 3, GPUs: 6, CPU: 8, Memory: 32},
+	} {
+		s, err := propagation.ReadWorkload("llama.yaml", []byte(text))
+		if err != nil || s.Replicas != want.Replicas || s.GPUs != want.GPUs || s.CPU != want.CPU || s.Memory != want.Memory || strings.Contains(s.Task, "replicas") {
+			t.Errorf("%s: %+v, %v; want %+v", text, s, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		head: "llama.yaml:6: spec/leaderWorkerTemplate: lacks workerTemplate",
+		head + "    workerTemplate: " + container + "500m}}}]}}\n":                   "llama.yaml:8: spec/leaderWorkerTemplate/workerTemplate/spec: asks for 0.5 GPUs",
+		strings.Replace(head+worker, "leaderworkerset.x-k8s.io", "apps", 1):          "llama.yaml:1: apiVersion: is apps/v1",
+		strings.Replace(head+worker, "size: 4", "size: 0", 1):                        "llama.yaml:7: spec/leaderWorkerTemplate/size: is too small",
+		strings.Replace(head+worker, "kind: LeaderWorkerSet", "kind: Deployment", 1): "apiVersion",
+	} {
+		if _, err := propagation.ReadWorkload("llama.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want it to say %q", text, err, want)
+		}
+	}
+}

@@ -16,22 +16,54 @@ import (
 	"github.com/gridbid/gridbid/internal/yamlschema"
 )
 
-// A workload is a Deployment or a StatefulSet.
+// A workload is a Deployment, a StatefulSet or a LeaderWorkerSet, of which a replica is a group of pods.
 type workload struct {
 	APIVersion string   `yaml:"apiVersion"`
 	Kind       string   `yaml:"kind"`
 	Metadata   metadata `yaml:"metadata"`
 	Spec       struct {
-		Replicas *int `yaml:"replicas"`
-		Template struct {
-			Spec struct {
-				Containers     []container `yaml:"containers"`
-				InitContainers []container `yaml:"initContainers"`
-			} `yaml:"spec"`
-		} `yaml:"template"`
+		Replicas *int         `yaml:"replicas"`
+		Template *podTemplate `yaml:"template"`
+		Group    *struct {
+			Size   *int         `yaml:"size"` // pods; default 1
+			Leader *podTemplate `yaml:"leaderTemplate"`
+			Worker *podTemplate `yaml:"workerTemplate"`
+		} `yaml:"leaderWorkerTemplate"`
 	} `yaml:"spec"`
 	page *yamlschema.Page
 	text []byte
+}
+
+type podTemplate struct {
+	Spec struct {
+		Containers     []container `yaml:"containers"`
+		InitContainers []container `yaml:"initContainers"`
+	} `yaml:"spec"`
+}
+
+// Pods of a replica that are alike.
+type alikePods struct {
+	path  []string // of their template
+	count int
+	*podTemplate
+}
+
+// pods returns the pods of a replica.
+func (w *workload) pods() []alikePods {
+	g := w.Spec.Group
+	if g == nil || w.Spec.Template != nil {
+		return []alikePods{{[]string{"spec", "template"}, 1, w.Spec.Template}}
+	}
+	size := 1
+	if g.Size != nil {
+		size = *g.Size
+	}
+	workers := alikePods{[]string{"spec", "leaderWorkerTemplate", "workerTemplate"}, size, g.Worker}
+	if g.Leader == nil {
+		return []alikePods{workers}
+	}
+	workers.count--
+	return []alikePods{{[]string{"spec", "leaderWorkerTemplate", "leaderTemplate"}, 1, g.Leader}, workers}
 }
 
 type container struct {
@@ -130,7 +162,7 @@ func (s *selector) matchesLabels(labels map[string]string) bool {
 	return true
 }
 
-// ReadWorkload returns a Deployment or a StatefulSet, as YAML or JSON, as a service that no policy divides.
+// ReadWorkload returns a Deployment, a StatefulSet or a LeaderWorkerSet, as YAML or JSON, as a service that no policy divides.
 // Errors name it by name.
 func ReadWorkload(name string, text []byte) (servicefile.Spec, error) {
 	w, err := parseWorkload(name, text)
@@ -195,21 +227,38 @@ func (g groupTerm) groupOf(w *workload) string {
 	return ""
 }
 
-// addRequests adds what one pod asks for: the sum of its containers, or one init container where that asks
-// for more, as Kubernetes counts. Limits stand in for requests that are not made.
+// addRequests adds what a replica asks for: the sum of its pods, on one node.
 func (w *workload) addRequests(s *servicefile.Spec) error {
+	gpus := 0.0
+	for _, p := range w.pods() {
+		v, err := w.requestsOf(p)
+		if err != nil {
+			return err
+		}
+		s.CPU, s.Memory, gpus = s.CPU+float64(p.count)*v[0], s.Memory+float64(p.count)*v[1], gpus+float64(p.count)*v[2]
+		if v[2] != float64(int(v[2])) {
+			return w.page.FaultAt(append(p.path, "spec"), "asks for %g GPUs: want whole ones", v[2])
+		}
+	}
+	s.GPUs = int(gpus)
+	return nil
+}
+
+// requestsOf returns what one pod asks for, in cores, GiB and GPUs: the sum of its containers, or one init container
+// where that asks for more, as Kubernetes counts. Limits stand in for requests that are not made.
+func (w *workload) requestsOf(p alikePods) (most [3]float64, err error) {
 	var sum, first, beside [3]float64 // cores, GiB, GPUs
 	for _, list := range []struct {
 		key  string
 		from []container
 		add  func(c container, v [3]float64)
 	}{
-		{"containers", w.Spec.Template.Spec.Containers, func(_ container, v [3]float64) {
+		{"containers", p.Spec.Containers, func(_ container, v [3]float64) {
 			for k := range v {
 				sum[k] += v[k]
 			}
 		}},
-		{"initContainers", w.Spec.Template.Spec.InitContainers, func(c container, v [3]float64) {
+		{"initContainers", p.Spec.InitContainers, func(c container, v [3]float64) {
 			for k := range v {
 				if c.RestartPolicy == "Always" {
 					beside[k] += v[k]
@@ -221,20 +270,18 @@ func (w *workload) addRequests(s *servicefile.Spec) error {
 	} {
 		for i, c := range list.from {
 			v, err := c.requests(func(path []string, format string, args ...any) error {
-				return w.page.FaultAt(append([]string{"spec", "template", "spec", list.key, strconv.Itoa(i), "resources"}, path...), format, args...)
+				return w.page.FaultAt(append(append(slices.Clone(p.path), "spec", list.key, strconv.Itoa(i), "resources"), path...), format, args...)
 			})
 			if err != nil {
-				return err
+				return most, err
 			}
 			list.add(c, v)
 		}
 	}
-	s.CPU, s.Memory = max(sum[0]+beside[0], first[0]), max(sum[1]+beside[1], first[1])
-	gpus := max(sum[2]+beside[2], first[2])
-	if s.GPUs = int(gpus); float64(s.GPUs) != gpus {
-		return w.page.FaultAt([]string{"spec", "template", "spec"}, "asks for %g GPUs: want whole ones", gpus)
+	for k := range most {
+		most[k] = max(sum[k]+beside[k], first[k])
 	}
-	return nil
+	return most, nil
 }
 
 // gpuResource is the name under which a task asks for GPUs.

@@ -1,7 +1,7 @@
 // Package queue submits workloads from a site's own Kubernetes cluster to the market,
 // which decides where they run: suspended Jobs and sets of pods (see package podsets) with
-// the queue's label, and Kueue Workloads for which MultiKueue needs a cluster; and Deployments
-// and StatefulSets as services.
+// the queue's label, and Kueue Workloads for which MultiKueue needs a cluster; and Deployments,
+// StatefulSets and LeaderWorkerSets as services.
 //
 // All state is in the cluster. When a Job is accepted, the time of that is written
 // into an annotation together with a finalizer. The submission follows from the Job,

@@ -223,6 +223,9 @@ func (q *KubeQueue) reconcileObject(ctx context.Context, key string) (requeueAft
 			q.forgetObject(key)
 			return 0, nil
 		}
+		if isService(k, u) {
+			of.reconcile = q.reconcileService
+		}
 		return of.reconcile(ctx, key, k, u.DeepCopy())
 	}
 	name := strings.TrimPrefix(key, jobKeyPrefix)

@@ -19,8 +19,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Deployments and StatefulSets of the cluster's users that carry the queue's label are services: the market
-// divides as many replicas among the sites as the object asks for, by its file or by its subresource scale.
+// Deployments, StatefulSets and LeaderWorkerSets of the cluster's users that carry the queue's label are services: the market
+// divides as many replicas among the sites as the object asks for, by its file or by its subresource scale; of a LeaderWorkerSet a
+// replica is a group of pods on one node. A LeaderWorkerSet without the gate waits as a set (see set.go).
 // The object itself runs none: its template has a scheduling gate that nobody removes. Nothing of its spec is
 // ever written.
 
@@ -33,7 +34,7 @@ const (
 	ServiceGate = "gridbid.io/service"
 )
 
-// workloadKinds are the kinds that are read as services.
+// workloadKinds are the kinds that are read as services, and as nothing else.
 var workloadKinds = []*podsets.Kind{
 	{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"},
 	{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, Plural: "statefulsets"},
@@ -59,9 +60,20 @@ func (c Config) serviceIDOf(k *podsets.Kind, u *unstructured.Unstructured) proto
 // parseService returns an object as a service, or its faults. The result depends on its spec, its annotation
 // and the configuration alone, so a repeated submission is the same.
 func (c Config) parseService(k *podsets.Kind, u *unstructured.Unstructured) (s protocol.Service, faults []string) {
-	gates, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "schedulingGates")
-	if !slices.ContainsFunc(gates, func(g any) bool { m, _ := g.(map[string]any); return m["name"] == ServiceGate }) {
-		faults = append(faults, fmt.Sprintf("spec.template.spec.schedulingGates has no %s, so its pods would run here beside those of the market: add - name: %s", ServiceGate, ServiceGate))
+	for _, path := range templatesOf(k, u) {
+		if !hasServiceGate(u, path) {
+			faults = append(faults, fmt.Sprintf("%s.spec.schedulingGates has no %s, so its pods would run here beside those of the market: add - name: %s", strings.Join(path, "."), ServiceGate, ServiceGate))
+		}
+	}
+	if k == &podsets.LeaderWorkerSet {
+		group := u.DeepCopy()
+		err := unstructured.SetNestedField(group.Object, int64(1), "spec", "replicas")
+		if err == nil {
+			_, err = k.PodSetsOf(group.Object)
+		}
+		if err != nil { // its groups could not be bound
+			return s, append(faults, err.Error())
+		}
 	}
 	// Marks of the cluster and of ours change without the service changing.
 	object, err := json.Marshal(map[string]any{
@@ -84,6 +96,42 @@ func (c Config) parseService(k *podsets.Kind, u *unstructured.Unstructured) (s p
 		faults = append(faults, err.Error())
 	}
 	return s, faults
+}
+
+// templatesOf returns where the pod templates of an object are.
+func templatesOf(k *podsets.Kind, u *unstructured.Unstructured) [][]string {
+	if k != &podsets.LeaderWorkerSet {
+		return [][]string{{"spec", "template"}}
+	}
+	all := [][]string{{"spec", "leaderWorkerTemplate", "workerTemplate"}}
+	if leader := []string{"spec", "leaderWorkerTemplate", "leaderTemplate"}; hasField(u, leader) {
+		all = append(all, leader)
+	}
+	return all
+}
+
+// hasField reports whether an object has a field.
+func hasField(u *unstructured.Unstructured, path []string) bool {
+	_, ok, _ := unstructured.NestedFieldNoCopy(u.Object, path...)
+	return ok
+}
+
+// hasServiceGate reports whether a pod template keeps its pods from running.
+func hasServiceGate(u *unstructured.Unstructured, path []string) bool {
+	gates, _, _ := unstructured.NestedSlice(u.Object, append(slices.Clone(path), "spec", "schedulingGates")...)
+	return slices.ContainsFunc(gates, func(g any) bool { m, _ := g.(map[string]any); return m["name"] == ServiceGate })
+}
+
+// isService reports whether a set is a service: a LeaderWorkerSet that says so by its gate or its annotation, or that
+// was submitted as one.
+func isService(k *podsets.Kind, u *unstructured.Unstructured) bool {
+	if k != &podsets.LeaderWorkerSet {
+		return false
+	}
+	_, asked := u.GetAnnotations()[AnnotationService]
+	_, set := u.GetAnnotations()[AnnotationSubmittedAt]
+	return asked || slices.ContainsFunc(templatesOf(k, u), func(path []string) bool { return hasServiceGate(u, path) }) ||
+		!set && slices.Contains(u.GetFinalizers(), kube.FinalizerQueue)
 }
 
 // reconcileService does the next step for an object that is a service: submit it and show its state, or

@@ -126,3 +126,75 @@ func TestAWorkloadIsSubmittedAndWithdrawn(t *testing.T) {
 		t.Errorf("deleted at the market, it is kept: %v", u.Object["metadata"])
 	}
 }
+
+// groupsOf is a LeaderWorkerSet that a user marked as a service: a leader without GPUs and three workers of two.
+func groupsOf(t *testing.T, notes string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	pod := func(limits string) string {
+		return `{"spec":{"schedulingGates":[{"name":"gridbid.io/service"}],"containers":[{"name":"main","image":"registry.example.com/llama:1","resources":{"requests":{"cpu":"4","memory":"16Gi"},"limits":` + limits + `}}]}}`
+	}
+	text := fmt.Sprintf(`{"apiVersion":"leaderworkerset.x-k8s.io/v1","kind":"LeaderWorkerSet","metadata":{"name":"llama","namespace":"vision","uid":"9f86","resourceVersion":"1","labels":{"gridbid.io/queue":"night"},"annotations":{%s}},
+		"spec":{"replicas":5,"leaderWorkerTemplate":{"size":4,"leaderTemplate":%s,"workerTemplate":%s}}}`, notes, pod(`{}`), pod(`{"nvidia.com/gpu":"2"}`))
+	if err := u.UnmarshalJSON([]byte(text)); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return u
+}
+
+// A group of pods is a replica: it asks for what all of them do, and another number of groups is no other replica.
+func TestALeaderWorkerSetIsReadAsAServiceOfGroups(t *testing.T) {
+	k := &podsets.LeaderWorkerSet
+	u := groupsOf(t, `"gridbid.io/service":"division: dynamic"`)
+	s, faults := pluginSite.parseService(k, u)
+	if len(faults) > 0 || !isService(k, u) || s.ID != "oslo.vision.leaderworkerset.llama" || s.Wanted != 5 || s.GPUs != 6 || s.CPU != 16_000 || s.Memory != 64<<10 || s.Division.Rule != protocol.DivideByCapacity {
+		t.Fatalf("it is read as %+v; %q", s, faults)
+	}
+	if err := unstructured.SetNestedField(u.Object, int64(0), "spec", "replicas"); err != nil {
+		t.Fatal(err)
+	}
+	if none, faults := pluginSite.parseService(k, u); len(faults) > 0 || !none.SameReplica(&s) || none.Wanted != 0 {
+		t.Errorf("scaled to none it is %+v; %q", none, faults)
+	}
+	unstructured.RemoveNestedField(u.Object, "spec", "leaderWorkerTemplate", "workerTemplate", "spec", "schedulingGates")
+	if _, faults := pluginSite.parseService(k, u); len(faults) != 1 || !strings.HasPrefix(faults[0], "spec.leaderWorkerTemplate.workerTemplate.spec.schedulingGates") {
+		t.Errorf("workers without a gate: %q", faults)
+	}
+	u = groupsOf(t, "")
+	if err := unstructured.SetNestedField(u.Object, "LeaderReady", "spec", "startupPolicy"); err != nil {
+		t.Fatal(err)
+	}
+	if _, faults := pluginSite.parseService(k, u); len(faults) != 1 || !strings.Contains(faults[0], "spec.startupPolicy") {
+		t.Errorf("workers that come when the leader runs: %q", faults)
+	}
+}
+
+// The gate, the annotation or that it was submitted as one says that a LeaderWorkerSet is a service; any other
+// waits as a set.
+func TestALeaderWorkerSetIsAServiceByItsGate(t *testing.T) {
+	k := &podsets.LeaderWorkerSet
+	ungated := func(notes string, finalizers ...string) *unstructured.Unstructured {
+		u := groupsOf(t, notes)
+		for _, role := range []string{"leaderTemplate", "workerTemplate"} {
+			unstructured.RemoveNestedField(u.Object, "spec", "leaderWorkerTemplate", role, "spec", "schedulingGates")
+		}
+		u.SetFinalizers(finalizers)
+		return u
+	}
+	for what, c := range map[string]struct {
+		kind *podsets.Kind
+		u    *unstructured.Unstructured
+		want bool
+	}{
+		"with gates":                  {k, groupsOf(t, ""), true},
+		"with an annotation":          {k, ungated(`"gridbid.io/service":""`), true},
+		"submitted as a service":      {k, ungated("", kube.FinalizerQueue), true},
+		"plain":                       {k, ungated(""), false},
+		"submitted as a set":          {k, ungated(fmt.Sprintf("%q:%q", AnnotationSubmittedAt, "2026-01-05T00:00:00Z 9f86"), kube.FinalizerQueue), false},
+		"another kind of set, queued": {&podsets.JobSet, ungated("", kube.FinalizerQueue), false},
+	} {
+		if got := isService(c.kind, c.u); got != c.want {
+			t.Errorf("%s: a service is %v; want %v", what, got, c.want)
+		}
+	}
+}

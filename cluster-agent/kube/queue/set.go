@@ -145,7 +145,7 @@ func (q *KubeQueue) acceptSet(ctx context.Context, k *podsets.Kind, u *unstructu
 		}
 		how := k.Suspend + ": true"
 		if k.Suspend == "" {
-			how = "spec.replicas: 0 and the annotation " + podsets.AnnotationReplicas
+			how = fmt.Sprintf("spec.replicas: 0 and the annotation %s, or as a service the gate %s in its templates,", podsets.AnnotationReplicas, ServiceGate)
 		}
 		return q.showSetState(ctx, k, u, placementState{reason: "NotSuspended", message: fmt.Sprintf("it was not taken in: only a %s with %s can wait", k.Kind, how), bad: true})
 	}
