@@ -141,7 +141,7 @@ func (c *call) ownPart(s *service, most int, sites []Site) int {
 		}
 		c.places[s] = all
 	}
-	return s.spec.Wanted * most * ofEvenShare / (1000 * max(all, 1))
+	return s.wanted() * most * ofEvenShare / (1000 * max(all, 1))
 }
 
 // mostReplicas returns how many replicas of a service a site could hold if it were empty and its nodes
