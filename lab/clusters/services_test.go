@@ -95,3 +95,37 @@ func TestAServiceIsDividedAmongThreeClusters(t *testing.T) {
 	stands("deleted", 0, 0, -1)
 	bern.AwaitCondition("the user's object is gone", func() bool { return bern.ViewSet(chat) == nil }, func() any { return bern.DescribeSet(chat) })
 }
+
+// A LeaderWorkerSet of a user of one of two clusters is a service of groups of pods, scaled by its subresource
+// scale. LeaderWorkerSet's own controller makes the pods of each replica, and those of the user's object wait.
+func TestALeaderWorkerSetIsDividedAmongTwoClusters(t *testing.T) {
+	hub := newHub()
+	s, ctx := open(t, hub)
+	planes := make(map[string]*kubetest.Cluster)
+	for _, name := range []string{"bern", "lyon"} {
+		c := kubetest.New(t, kubeenv.PlaneOptions{})
+		c.AddNodes(2, name)
+		c.InstallLeaderWorkerSet()
+		_, err := s.StartSite(ctx, LiveSite{
+			Config:     executor.Config{Site: name, Sharing: kube.SharingDRA},
+			Kubeconfig: c.AgentKubeconfig("dra", "default"), DataDir: t.TempDir(), Price: 55_000, Carbon: 30_000,
+			Queue: &queue.Config{StatusInterval: 2 * time.Second},
+		})
+		c.FailOnError(err)
+		planes[name] = c
+	}
+	hub.await(t, 2)
+	bern := kubetest.ClusterUser{Cluster: planes["bern"]}
+	llama := bern.CreateGroups("llama", 4, "division: dynamic")
+	for _, step := range []struct{ groups, bern, lyon int }{{4, 2, 2}, {6, 3, 3}, {2, 1, 1}} {
+		bern.ScaleService(llama, step.groups)
+		bern.AwaitSet(llama, fmt.Sprint(step.groups, " groups run"), func(is string) bool {
+			return is == fmt.Sprintf("Running: %d of %d run: bern %d, lyon %d", step.groups, step.groups, step.bern, step.lyon)
+		})
+		bern.AwaitCondition("four pods of each group run", func() bool {
+			return planes["bern"].RunningPodsOfApp("llama") == 4*step.bern && planes["lyon"].RunningPodsOfApp("llama") == 4*step.lyon
+		}, func() any { return bern.DescribeSet(llama) })
+	}
+	bern.DeleteSet(llama)
+	bern.AwaitCondition("the user's object is gone", func() bool { return bern.ViewSet(llama) == nil }, func() any { return bern.DescribeSet(llama) })
+}

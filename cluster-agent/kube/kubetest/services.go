@@ -42,6 +42,24 @@ func (p ClusterUser) CreateService(kind, name, gpus string, replicas int64, divi
 	return now
 }
 
+// CreateGroups creates a LeaderWorkerSet that its user marked as a service, of groups of four pods of one GPU each with
+// a label app. Its own pods wait behind a gate.
+func (p ClusterUser) CreateGroups(name string, replicas int64, divided string) *UserSet {
+	p.Helper()
+	u := &UserSet{Object: GroupOfPods()}
+	u.SetName(name)
+	u.SetNamespace("default")
+	u.SetLabels(map[string]string{"gridbid.io/queue": "night"})
+	u.SetAnnotations(map[string]string{"gridbid.io/service": divided})
+	p.FailOnError(unstructured.SetNestedField(u.Object, replicas, "spec", "replicas"))
+	template := []string{"spec", "leaderWorkerTemplate", "workerTemplate"}
+	p.FailOnError(unstructured.SetNestedStringMap(u.Object, map[string]string{"app": name}, append(template, "metadata", "labels")...))
+	p.FailOnError(unstructured.SetNestedSlice(u.Object, []any{map[string]any{"name": "gridbid.io/service"}}, append(template, "spec", "schedulingGates")...))
+	now, err := p.Dynamic.Resource(setResource(u)).Namespace("default").Create(p.Context(), u, metav1.CreateOptions{})
+	p.FailOnError(err)
+	return now
+}
+
 // ScaleService scales an object by its subresource scale, as kubectl does.
 func (p ClusterUser) ScaleService(u *UserSet, replicas int) {
 	p.Helper()
