@@ -63,6 +63,7 @@ var readAs = []struct {
 	{Query{Ask: "saved", Job: "train-1"}, []string{"how much did train-1 save by waiting", "what did waiting save for train-1"}},
 	{Query{Ask: "reprice", Job: "train-1", Number: 200}, []string{"would train-1 change at a carbon price of 200 €/t?", "train-1 with carbon at 200 euros a tonne"}},
 	{Query{Ask: "reprice", Job: "train-1"}, []string{"at a carbon price of 0 would train-1 change"}},
+	{Query{Ask: "doubled", Job: "train-1"}, []string{"what would change if carbon doubled for train-1", "what if carbon were twice as dear, where would train-1 run?"}},
 	{Query{Ask: "day-carbon"}, []string{"what if the carbon price were 0"}},
 	{Query{Ask: "breakeven", Job: "train-1", Site: "lyon"}, []string{"at what carbon price would lyon win train-1?"}},
 	{Query{Ask: "breakeven", Job: "train-1", Site: "oslo", Other: "lyon"}, []string{"break-even carbon price of oslo and lyon in train-1"}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -42,7 +43,7 @@ var evaluators = map[string]evaluator{
 	"compare-jobs":     (*Dataset).answerCompareJobs,
 	// What another offer would have cost, a round with one change, and the run with one.
 	"elsewhere": (*Dataset).answerElsewhere, "elsewhere-at": (*Dataset).answerElsewhereAt, "differ": (*Dataset).answerDifference, "immediate": (*Dataset).answerImmediateStart, "saved": (*Dataset).answerSavings,
-	"reprice": (*Dataset).answerReprice, "breakeven": (*Dataset).answerBreakeven, "without": (*Dataset).answerWithoutSite, "slack": (*Dataset).answerSlack,
+	"reprice": (*Dataset).answerReprice, "doubled": (*Dataset).answerDoubled, "breakeven": (*Dataset).answerBreakeven, "without": (*Dataset).answerWithoutSite, "slack": (*Dataset).answerSlack,
 	"day-without": (*Dataset).answerDayWithout, "day-drained": (*Dataset).answerDayWithout, "day-carbon": (*Dataset).answerDayCarbon, "unbound": (*Dataset).answerUnbound,
 	"policies": (*Dataset).answerPolicies, "policy-why": (*Dataset).answerPolicyWhy,
 	// Words of the glossary.
@@ -67,6 +68,14 @@ func (l *Dataset) AnswerQuery(q ask.Query) Answer {
 	evaluate := evaluators[q.Ask]
 	if evaluate == nil {
 		return *unclearAnswer("No question of that sort is known: `gridbid ask help`.")
+	}
+	if s := l.history.Service(protocol.ServiceID(q.Job)); s != nil && len(l.jobInstances(q.Job)) == 0 { // all that is known of a service answers whatever is asked of it
+		var text strings.Builder
+		_ = narrate.WriteService(&text, s, l.lastTime()) // a builder takes all
+		for paragraph := range strings.SplitSeq(strings.TrimSpace(text.String()), "\n\n") {
+			a.Text = append(a.Text, strings.ReplaceAll(paragraph, "\n", " "))
+		}
+		return a
 	}
 	if back := l.checkNames(q); back != nil {
 		return *back

@@ -65,6 +65,9 @@ func (l *Dataset) usageOfParts(w history.JobRecord) (all usageSum) {
 // jobNames returns the ids of all jobs that a question may name, sorted: those in parts, too.
 func (l *Dataset) jobNames() []protocol.JobID {
 	all := append(l.history.JobIDs(), l.history.WholeIDs()...)
+	for _, s := range l.history.Services() { // see AnswerQuery
+		all = append(all, protocol.JobID(s.Service.ID))
+	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }

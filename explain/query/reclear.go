@@ -124,6 +124,13 @@ func (l *Dataset) answerReprice(q ask.Query) (r Result) {
 	return r
 }
 
+// answerDoubled answers what twice the price of carbon would change.
+func (l *Dataset) answerDoubled(q ask.Query) Result {
+	_, dollars := l.caseOf(q).priceOfRound()
+	q.Number = 2 * dollars.Value
+	return l.answerReprice(q)
+}
+
 // priceSweepChart draws what each site's cheapest offer costs by the price of carbon.
 func (m jobCase) priceSweepChart(most int64) *Chart {
 	c := &Chart{Kind: "sweep", Title: "cost of each site's best offer, by dollars per tonne of CO2e", Unit: "microdollars"}
