@@ -78,7 +78,8 @@ func (l *Parser) SplitQuestions(text string) []string {
 	if tooLong(text) != nil {
 		return nil
 	}
-	if m := differenceForm.FindStringSubmatch(strings.ToLower(expandContractions(text))); m != nil { // of two words: the meaning of both
+	text = l.plainWords(text)
+	if m := differenceForm.FindStringSubmatch(strings.ToLower(text)); m != nil { // of two words: the meaning of both
 		if _, one := parseDefinition("define " + m[1]); one {
 			if _, other := parseDefinition("define " + m[2]); other {
 				return []string{"define " + m[1], "define " + m[2]}

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -42,9 +43,6 @@ func (w *timeWords) readTimeOfDay(l *Parser, words []string) int {
 	if n := w.readBareHours(words); n > 0 {
 		return n
 	}
-	if n := w.readSpokenTime(words); n > 0 {
-		return n
-	}
 	at, n := readClock(words)
 	if n > 0 {
 		w.instants = append(w.instants, instant{clock: at, half: hasDayHalf(words[n-1])})
@@ -82,11 +80,6 @@ func (w *timeWords) readBareHours(words []string) int {
 	}
 	if len(words) > 3 && slices.Contains(rangeStarters, words[0]) { // "between noon and 3"
 		from, n := readClock(words[1:])
-		if words[1] == "noon" || words[1] == "midday" {
-			from, n = 12*time.Hour, 1
-		} else if words[1] == "midnight" {
-			from, n = 0, 1
-		}
 		if end := 2 + n; n > 0 && end < len(words) && slices.Contains(hourJoiners, words[end-1]) {
 			if to, ok := bare(end); ok && last(end+1) {
 				if to < from && to <= 12*time.Hour {
@@ -135,7 +128,14 @@ func readClock(words []string) (time.Duration, int) {
 			half, n = mark, 2
 		}
 	}
+	if v, ok := numberWords[text]; ok { // "nine o'clock"
+		text = strconv.FormatInt(v, 10)
+	}
 	switch {
+	case text == "noon" || text == "midday":
+		return 12 * time.Hour, 1
+	case text == "midnight":
+		return 0, 1
 	case half != "":
 	case next[0] == "o" && next[1] == "clock":
 		n = 3
@@ -163,18 +163,4 @@ func readClock(words []string) (time.Duration, int) {
 		at = at%(12*time.Hour) + 12*time.Hour
 	}
 	return at, n
-}
-
-// readSpokenTime reads "half past nine" and "quarter to 2".
-func (w *timeWords) readSpokenTime(words []string) int {
-	if len(words) < 3 {
-		return 0
-	}
-	by, ok := map[string]time.Duration{"half past": 30 * time.Minute, "quarter past": 15 * time.Minute, "quarter to": -15 * time.Minute}[words[0]+" "+words[1]]
-	h, hour := parseNumber(words[2])
-	if !ok || !hour || h > 24 {
-		return 0
-	}
-	w.instants = append(w.instants, instant{clock: time.Duration(h)*time.Hour + by})
-	return 3
 }

@@ -102,6 +102,7 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 	if back := tooLong(question); back != nil {
 		return Query{}, nil, back
 	}
+	question = l.plainWords(question)
 	if t.last.Ask == "define" {
 		named := pluralPointer.ReplaceAllString(thingPointer.ReplaceAllString(question, t.last.Term), t.last.Term+"s")
 		if q, ok := parseDefinition("what is " + strings.TrimPrefix(strings.ToLower(question), "and ")); ok {
@@ -242,7 +243,7 @@ func (t *Conversation) applyShare(l *Parser, question string) (Query, bool) {
 		return Query{}, false
 	}
 	r := &reading{}
-	if rest := r.takeOperators(l, l.index.operatorTokens(question)); r.query.Pick != "share" || len(rest) > 0 && !strings.Contains(question, "that") {
+	if rest := r.takeOperators(l, l.index.splitTokens(question)); r.query.Pick != "share" || len(rest) > 0 && !strings.Contains(question, "that") {
 		return Query{}, false
 	}
 	if ranked := t.last.Pick == "most" || t.last.Pick == "least"; ranked && t.last.By == "site" && t.place != "" {

@@ -50,7 +50,7 @@ func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 		question = question[len(changeMarkers[i])+1:]
 	}
 	r := &reading{operators: true}
-	r.tokens = r.takeOperators(l, l.index.operatorTokens(pluralPointer.ReplaceAllString(question, "jobs")))
+	r.tokens = r.takeOperators(l, l.index.splitTokens(pluralPointer.ReplaceAllString(question, "jobs")))
 	if r.readTokens(l, r.tokens) != nil || len(r.unknown) > 0 {
 		return Query{}, false
 	}
@@ -83,7 +83,7 @@ func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 // one of the words has no field in that query.
 func (t *Conversation) applyChange(l *Parser, words string) (Query, bool) {
 	r := &reading{}
-	tokens := r.takeOperators(l, l.index.operatorTokens(words))
+	tokens := r.takeOperators(l, l.index.splitTokens(words))
 	if by, ok := r.laterOrEarlier(tokens); ok && (t.last.At != 0 || t.last.To != 0) {
 		q := t.last
 		q.shiftTime(by)

@@ -80,11 +80,7 @@ var genericTail = regexp.MustCompile(`,? (?:(?:in|at|on|of|for)(?: the| that| th
 
 // parseDefinition reads a question for the meaning of a term of the glossary.
 func parseDefinition(question string) (Query, bool) {
-	text := strings.TrimSpace(strings.Trim(strings.ToLower(expandContractions(question)), "?.! "))
-	if first, rest, ok := strings.Cut(text, " "); ok && unmarkedContractions[first] != "" {
-		text = unmarkedContractions[first] + " " + rest
-	}
-	text = strings.Replace(text, " here mean", " mean", 1)
+	text := strings.TrimSpace(strings.Trim(strings.ToLower(question), "?.! "))
 	for _, form := range definitionForms {
 		if found := form.FindStringSubmatch(text); found != nil {
 			if name, _, _, ok := Definition(strings.Trim(found[1], `"'`)); ok {

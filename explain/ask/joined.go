@@ -47,7 +47,7 @@ func (t *Conversation) ParseJoined(l *Parser, question string) []Query {
 			return all
 		}
 	}
-	words := strings.Fields(jointWords.ReplaceAllString(jointMarks.ReplaceAllString(expandContractions(question), " $1 "), " "))
+	words := strings.Fields(jointWords.ReplaceAllString(jointMarks.ReplaceAllString(l.plainWords(question), " $1 "), " "))
 	if _, ok := t.peek(&exact, question); ok || len(words) > maxJoinedWords {
 		return nil
 	}

@@ -24,19 +24,21 @@ var english = func() *lexicon {
 // A lexicon is the vocabulary of the grammar: phrases with the concepts that they stand for,
 // and questions with the rules that recognize them.
 type lexicon struct {
-	phrases    map[string][]string // concepts, by phrase
-	longest    int                 // words of the longest phrase
-	vocabulary []string            // words of phrases that are long enough to correct typos of
-	operators  map[string]string   // names of operators, by phrase
-	sayings    map[string]string   // what a concept says of many jobs: compose.go
-	words      map[string][]string // lists of words, by name
-	meanings   []meaning           // compose.go
-	distinct   map[string]bool     // words that are not typos of the known words they resemble
+	phrases    map[string][]string   // concepts, by phrase
+	longest    int                   // words of the longest phrase
+	vocabulary []string              // words of phrases that are long enough to correct typos of
+	operators  map[string]string     // names of operators, by phrase
+	sayings    map[string]string     // what a concept says of many jobs: compose.go
+	words      map[string][]string   // lists of words, by name
+	meanings   []meaning             // compose.go
+	distinct   map[string]bool       // words that are not typos of the known words they resemble
+	same       map[string]string     // the plain words that a phrase is read as: plain.go
+	rewritings []func(string) string // forms of text that are written otherwise, in order
 	questions  map[string]question
 	asks       []string // names of questions, in order
 	rules      []rule
 
-	longestOperator int // words
+	longestOperator, longestSame int // words
 }
 
 // A question is one that can be asked, by its entry in the lexicon.
@@ -104,6 +106,8 @@ type checking struct {
 //	meaning: CONDITIONS / MEANS   what several of those mean together: compose.go
 //	words NAME: WORD WORD         a list that the parser knows by its name
 //	distinct: WORD WORD           look like typos of known words, but are not
+//	same: WORDS = PHRASE, PHRASE  are read as the words, as if those had been written: plain.go
+//	rewrite: FORM => TEXT         is a regular expression and what is written for it before that
 //	question NAME: TEXT           can be asked; TEXT has slots such as {target}
 //	refusal NAME                  is understood and not answered
 //
@@ -118,7 +122,7 @@ type checking struct {
 // TARGET stands for JOB|DEC in a rule, ABOUT for SITE TENANT WIN.
 func readLexicon(name, text string) (*lexicon, error) {
 	r := &lexiconReader{
-		lexicon:  &lexicon{phrases: make(map[string][]string), distinct: make(map[string]bool), operators: make(map[string]string), words: make(map[string][]string), sayings: make(map[string]string), questions: make(map[string]question)},
+		lexicon:  &lexicon{phrases: make(map[string][]string), distinct: make(map[string]bool), same: make(map[string]string), operators: make(map[string]string), words: make(map[string][]string), sayings: make(map[string]string), questions: make(map[string]question)},
 		concepts: make(map[string]bool),
 	}
 	for _, c := range readerConcepts {
@@ -198,6 +202,24 @@ func (r *lexiconReader) readLine(at, line string) error {
 			r.distinct[w] = true
 		}
 		return nil
+	case "same":
+		plain, phrases, ok := strings.Cut(value, "= ")
+		for phrase := range strings.SplitSeq(phrases, ", ") {
+			if _, twice := r.same[phrase]; !ok || twice {
+				return fmt.Errorf("same: %q: want WORDS = PHRASE, PHRASE, each once", phrase)
+			}
+			r.same[phrase] = strings.TrimSpace(plain)
+			r.longestSame = max(r.longestSame, len(strings.Fields(phrase)))
+		}
+		return nil
+	case "rewrite":
+		form, text, ok := strings.Cut(value, " => ")
+		x, err := regexp.Compile("(?i)" + form)
+		if err != nil || !ok {
+			return fmt.Errorf("rewrite: %q: want FORM => TEXT: %w", value, err)
+		}
+		r.rewritings = append(r.rewritings, func(s string) string { return x.ReplaceAllString(s, text) })
+		return nil
 	case "question":
 		return r.addQuestion(name, value)
 	case "refusal":
@@ -238,7 +260,7 @@ func (r *lexiconReader) readEntryLine(at, key, value string) error {
 		q.lacks = list
 		r.unchecked = append(r.unchecked, checking{at, strings.Split(strings.Join(list, "+"), "+")})
 	default:
-		return fmt.Errorf("%q: no such key; want concept, ignored, splitter, split, operator, says, words, distinct, question, refusal, parts, rule, holds, lacks or is", key)
+		return fmt.Errorf("%q: no such key; want concept, ignored, splitter, split, operator, says, words, distinct, same, rewrite, question, refusal, parts, rule, holds, lacks or is", key)
 	}
 	r.questions[r.last] = q
 	return nil

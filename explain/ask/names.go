@@ -24,12 +24,6 @@ type nameIndex struct {
 	longest int // bytes
 }
 
-// aliases are what people call policies. An answer says which policy was read.
-var aliases = map[string][]string{
-	"home-fifo": {"first-come-first-served", "first come first served", "fcfs", "fifo", "simple policy", "home policy", "home one", "everything at home"}, "geo-greedy": {"greedy", "greedy policy"},
-	"k8s-least-allocated": {"kubernetes"}, "priority-order": {"ack one"},
-}
-
 type knownName struct{ kind, name string }
 
 // newNameIndex returns the index of a run.
@@ -67,6 +61,9 @@ func newNameIndex(run RunContext) *nameIndex {
 		low := strings.ToLower(string(id))
 		if add(low, ofAJob, string(id)); strings.Contains(low, "-") {
 			add(strings.ReplaceAll(low, "-", " "), ofAJob, string(id)) // "job 0999"
+			if short := strings.Replace(low, "-0", " ", 1); len(short) == len("job 999") && nouns[short[:3]] == ofAJob && short[4] != '0' {
+				add(short, ofAJob, string(id))
+			}
 		}
 	}
 	policies := slices.Concat(run.Policies, run.Replayed)
@@ -75,9 +72,6 @@ func newNameIndex(run RunContext) *nameIndex {
 		add(strings.ToLower(p), ofPolicy, p)
 		if spaced := strings.ReplaceAll(p, "-", " "); spaced != p && !strings.HasSuffix(p, "-now") { // "which site is greenest now" names no policy
 			add(spaced, ofPolicy, p)
-		}
-		for _, other := range aliases[p] {
-			add(other, ofPolicy, p)
 		}
 	}
 	return x

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,25 +33,6 @@ var (
 
 // kindOfQuantity is what the unit of a bound of each quantity measures.
 var kindOfQuantity = map[string]string{"wait": "time", "run": "time", "late": "time", "slack": "time", "carbon": "carbon", "energy": "energy", "cost": "cost", "paid": "cost", "gpus": "gpus", "holds": "times"}
-
-var (
-	moneyBefore = regexp.MustCompile(`[$€] ?([0-9][0-9.,]*[0-9]|[0-9])`)
-	orMore      = regexp.MustCompile(`(?i)\b([0-9][0-9.]*(?: ?[a-z]+)?|one|two|three|four|five|six|eight|ten) or (more|over|longer)\b`)
-	orLess      = regexp.MustCompile(`(?i)\b([0-9][0-9.]*(?: ?[a-z]+)?) or (less|fewer|under|shorter)\b`)
-	negative    = regexp.MustCompile(`(?i)\bnegative (?:electricity |power |energy )?prices?\b`)
-	onceOrTwice = regexp.MustCompile(`(?i)\b(at least|at most|more than|less than|exactly) (once|twice)\b`)
-	thousands   = regexp.MustCompile(`([0-9]),([0-9]{3})\b`)
-)
-
-// operatorTokens returns the tokens of a question with amounts of money written out.
-func (x *nameIndex) operatorTokens(question string) []token {
-	return x.splitTokens(replaceOutsideQuotes(question, func(s string) string {
-		s = onceOrTwice.ReplaceAllStringFunc(s, strings.NewReplacer("once", "1 times", "twice", "2 times").Replace)
-		s = negative.ReplaceAllString(s, "price below 0 dollars/mwh")
-		s = orLess.ReplaceAllString(orMore.ReplaceAllString(s, "at least $1"), "at most $1")
-		return moneyBefore.ReplaceAllString(thousands.ReplaceAllString(s, "$1$2"), "$1 dollars ")
-	}))
-}
 
 // operatorAt returns the operator whose longest phrase begins words, and how many words it has.
 func operatorAt(words []string) (name string, used int) {
@@ -347,11 +329,11 @@ func (x *operatorReader) takeAgainst() {
 		return
 	}
 	for i := range x.low {
-		switch name, n := operatorAt(x.low[i:]); name {
-		case "than-intensity", "than-price":
+		switch name, n := operatorAt(x.low[i:]); {
+		case strings.HasPrefix(name, "than-"):
 			x.implyThan(name, x.tokens[at[0]].names[0].kind)
 			fallthrough
-		case "than":
+		case name == "than":
 			x.take(i, i+n)
 		}
 	}
@@ -368,7 +350,7 @@ func (x *operatorReader) takeAgainst() {
 // implyThan adds what "greener" and "cheaper" are of: of a site its grid, of a tenant and a job what they used.
 func (x *operatorReader) implyThan(name, kind string) {
 	if kind != ofSite {
-		name = map[string]string{"than-intensity": "than-carbon", "than-price": "than-cost"}[name]
+		name = cmp.Or(map[string]string{"than-intensity": "than-carbon", "than-price": "than-cost", "than-utilization": "than-gpuhours"}[name], name)
 	}
 	x.imply(name[5:])
 }

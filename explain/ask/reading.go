@@ -3,7 +3,6 @@ package ask
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -34,9 +33,6 @@ var invertedVerbs = []string{"should", "must", "may", "might", "can", "will", "s
 
 const modalCount = 4
 
-// insteadOfNumber is a number with the one that it stands in place of: "50 instead of 190".
-var insteadOfNumber = regexp.MustCompile(`(?i)([$€]?[0-9][0-9.]*\b[^0-9?]*?) (?:instead of|rather than) (?:the )?[$€]?[0-9][0-9.]*\b`)
-
 // A reading is the state of parsing one question.
 type reading struct {
 	concepts   concepts
@@ -62,8 +58,9 @@ type reading struct {
 // word or name is not known, or which readings there are. The typos are the words that were
 // corrected.
 func (l *Parser) ParseQuestion(question string) (Query, []Typo, *Clarification) {
+	question = l.plainWords(question)
 	q, typos, back := l.parseWithOrWithout(question, true)
-	if back != nil && back.Kind == "not-found" {
+	if back != nil && (back.Kind == "not-found" || back.Kind == "unclear") {
 		if text, names := l.correctSiteNames(question); len(names) > 0 {
 			if q, typos, other := l.parseWithOrWithout(text, true); other == nil {
 				return q, append(names, typos...), nil
@@ -143,14 +140,13 @@ func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) 
 	if back := tooLong(question); back != nil {
 		return Query{}, back
 	}
-	question = insteadOfNumber.ReplaceAllString(question, "$1")
 	r.hasAnd = strings.Contains(question, ",")
 	if words, n, ok := readQuoted(strings.TrimPrefix(question, "measure ")); ok && strings.HasPrefix(question, "measure ") && r.query.readMeasure(words) {
 		question = question[len("measure ")+n:]
 		r.imply("MEASURE")
 	}
 	if r.tokens = l.index.splitTokens(question); r.operators {
-		r.tokens = r.takeOperators(l, l.index.operatorTokens(question))
+		r.tokens = r.takeOperators(l, l.index.splitTokens(question))
 	}
 	if back := r.readTokens(l, r.tokens); back != nil {
 		r.unknown = nil

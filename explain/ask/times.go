@@ -54,7 +54,7 @@ type instant struct {
 var monthNames = []string{"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"}
 
 var numberWords = map[string]int64{
-	"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "sixteen": 16, "twenty": 20,
+	"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "hundred": 100,
 }
 
 // monthNumber returns 1 to 12 for a month's name or its first three letters.
@@ -192,10 +192,6 @@ func (w *timeWords) readTime(l *Parser, words []string) int {
 		return n
 	}
 	switch first {
-	case "noon", "midday":
-		w.instants = append(w.instants, instant{clock: 12 * time.Hour})
-	case "midnight":
-		w.instants = append(w.instants, instant{})
 	case "today":
 		w.days = append(w.days, l.Today)
 	case "yesterday":

@@ -1,7 +1,6 @@
 package ask
 
 import (
-	"cmp"
 	"regexp"
 	"strings"
 	"unicode"
@@ -16,6 +15,8 @@ type token struct {
 	low    string // in lower case
 	names  []knownName
 	quoted bool
+
+	at, end int // in the question
 }
 
 // nouns say of what kind the name after them is.
@@ -26,48 +27,30 @@ var nouns = map[string]string{
 // subscriptFolder replaces subscript digits: "CO₂" becomes "CO2".
 var subscriptFolder = strings.NewReplacer("₂", "2")
 
-var quoteStraightener = strings.NewReplacer("/kg", " per kg", "/Kg", " per kg", "$/MWh", "price per mwh", "€/MWh", "price per mwh", "$/mwh", "price per mwh", "€/mwh", "price per mwh", "$/kWh", "price per kwh", "€/kWh", "price per kwh", "$/kwh", "price per kwh", "€/kwh", "price per kwh",
-	"’", "'", "‘", "'", "“", `"`, "”", `"`)
-
-// contractionExpander writes contractions out.
-var contractionExpander = strings.NewReplacer(
-	"what's", "what is", "What's", "what is", "who's", "who is", "where's", "where is", "when's", "when is", "how's", "how is", "why's", "why is",
-	"that's", "that is", "it's", "it is", "there's", "there is", "let's say", "let us say", "Let's say", "let us say",
-	"can't", "can not", "cannot", "can not", "won't", "will not", "n't ", " not ", "n't?", " not?",
-)
-
-// unmarkedContractions are contractions written without an apostrophe.
-var unmarkedContractions = map[string]string{
-	"didnt": "did not", "doesnt": "does not", "dont": "do not", "isnt": "is not", "wasnt": "was not", "werent": "were not", "arent": "are not", "hasnt": "has not", "havent": "have not",
-	"hadnt": "had not", "wont": "will not", "cant": "can not", "couldnt": "could not", "wouldnt": "would not", "shouldnt": "should not", "aint": "is not",
-	"whats": "what is", "wheres": "where is", "whos": "who is", "hows": "how is", "whens": "when is", "whys": "why is", "thats": "that is", "theres": "there is",
-	"wanna": "want to", "gonna": "going to", "gimme": "give me", "lemme": "let me", "teh": "the", "hte": "the", "adn": "and", "waht": "what", "wich": "which", "taht": "that", "fomr": "from", "wud": "would", "cud": "could", "u": "you", "ur": "your", "wht": "what", "r": "are", "runned": "ran", "hw": "how", "wen": "when", "wil": "will", "whta": "what", "nxt": "next", "thier": "their", "wsa": "was", "plz": "please", "pls": "please", "y": "why", "b4": "before", "tmrw": "tomorrow", "wher": "where", "wy": "why", "shud": "should", "cuz": "because", "happend": "happened", "iam": "i am", "im": "i am", "ive": "i have",
-}
-
 // splitTokens cuts a question into words and names. A name may hold anything: the
 // longest that begins at a word is taken.
 func (x *nameIndex) splitTokens(question string) (all []token) {
-	s := expandContractions(question) + " "
+	s := question + " "
 	prev := ""
 	for i := 0; i < len(s); {
 		c, size := utf8.DecodeRuneInString(s[i:])
 		if c == '"' {
 			if text, n, ok := readQuoted(s[i:]); ok {
-				all = append(all, token{text: text, low: strings.ToLower(text), names: x.namesIn(text, prev), quoted: true})
+				all = append(all, token{text: text, low: strings.ToLower(text), names: x.namesIn(text, prev), quoted: true, at: i, end: i + n})
 				i, prev = i+n, ""
 				continue
 			}
 		}
 		if n := x.longestAt(s[i:], prev); n > 0 {
 			text := s[i : i+n]
-			all = append(all, token{text: text, low: strings.ToLower(text), names: x.namesIn(text, prev)})
+			all = append(all, token{text: text, low: strings.ToLower(text), names: x.namesIn(text, prev), at: i, end: i + n})
 			i, prev = i+n, ""
 			continue
 		}
 		if !inWord(c) {
 			i += size
 			if !strings.ContainsRune(" ?!,.;:'€$/()–—…-\t\n", c) {
-				all = append(all, token{text: string(c), low: string(c)})
+				all = append(all, token{text: string(c), low: string(c), at: i - size, end: i})
 			}
 			continue
 		}
@@ -77,9 +60,7 @@ func (x *nameIndex) splitTokens(question string) (all []token) {
 			continue
 		}
 		prev = strings.ToLower(text)
-		for w := range strings.FieldsSeq(cmp.Or(unmarkedContractions[prev], text)) {
-			all = append(all, token{text: w, low: strings.ToLower(w)})
-		}
+		all = append(all, token{text: text, low: prev, at: i, end: i + len(text)})
 		i += len(text)
 	}
 	return all
@@ -106,12 +87,6 @@ func longestIn[V any](phrases map[string]V, words []string, most int) (entry V, 
 		}
 	}
 	return entry, 0
-}
-
-// expandContractions writes contractions out, except inside quotes.
-func expandContractions(question string) string {
-	straight := replaceOutsideQuotes(question, quoteStraightener.Replace) // curly quotes become plain ones
-	return replaceOutsideQuotes(straight+" ", contractionExpander.Replace)
 }
 
 // quotedText is what stands in quotes, with its quotes; a backslash takes the meaning of what follows it.
@@ -202,7 +177,7 @@ func readWordAt(s string) string {
 	for end < len(s) {
 		c, size := utf8.DecodeRuneInString(s[end:])
 		next, _ := utf8.DecodeRuneInString(s[end+size:])
-		joins := strings.ContainsRune(":./+%", c) && inWord(next)
+		joins := strings.ContainsRune("./+%", c) && inWord(next) || c == ':' && unicode.IsDigit(next)
 		if !inWord(c) && !joins {
 			break
 		}

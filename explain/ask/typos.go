@@ -88,24 +88,30 @@ func wordsOneTypoAway(word string) (all []string) {
 	return all
 }
 
-// correctSiteNames returns a question with each word that is one typo away from the name of one
-// site or policy replaced by it. Names of jobs and tenants are never corrected: the next one may be
-// somebody else's.
+// correctSiteNames returns a question with each word, or two of them, that is one typo away from the name of
+// one site or policy, or two from a long one, replaced by it. Names of jobs and tenants are never corrected:
+// the next one may be somebody else's.
 func (l *Parser) correctSiteNames(question string) (text string, names []Typo) {
 	text = question
-	for _, t := range l.index.splitTokens(question) {
-		if len(t.names) > 0 || len(t.low) < 5 || strings.ContainsAny(t.low, "0123456789") || english.distinct[t.low] || len(english.phrases[t.low]) > 0 {
-			continue
-		}
-		var near []string
-		for _, name := range slices.Concat(l.Sites, l.Policies, l.Replayed) {
-			if nearest.TypingErrors(t.low, strings.ToLower(name)) == 1 && !slices.Contains(near, name) {
-				near = append(near, name)
+	tokens := l.index.splitTokens(question)
+	for i, t := range tokens {
+		for n := min(2, len(tokens)-i); n > 0; n-- { // "wind coats" are two words
+			words := question[t.at:tokens[i+n-1].end]
+			low := strings.ReplaceAll(strings.ToLower(words), " ", "-")
+			if len(tokens[i+n-1].names) > 0 || len(low) < 5 || strings.ContainsAny(low, "0123456789") || english.distinct[low] || len(english.phrases[low]) > 0 {
+				continue
 			}
-		}
-		if len(near) == 1 {
-			text = strings.Replace(text, t.text, QuoteName(near[0]), 1)
-			names = append(names, Typo{t.text, near[0]})
+			var near []string
+			for _, name := range slices.Concat(l.Sites, l.Policies, l.Replayed) {
+				if errors := nearest.TypingErrors(low, strings.ToLower(name)); errors > 0 && errors <= 1+len(low)/10 && !slices.Contains(near, name) {
+					near = append(near, name)
+				}
+			}
+			if len(near) == 1 {
+				text = strings.Replace(text, words, QuoteName(near[0]), 1)
+				names = append(names, Typo{words, near[0]})
+				break
+			}
 		}
 	}
 	return text, names
