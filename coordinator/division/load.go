@@ -194,7 +194,7 @@ func (r *Request) checkLoad() error {
 		for k, step := range s.Steps {
 			at += step.Replicas
 			least := int64(r.Load/mostReplicas) + 1
-			if at <= s.Held {
+			if k == 0 && s.Held > 0 || at <= s.Held { // what runs may serve nothing any more
 				least = 0
 			}
 			if int64(step.Serves) < least || step.Serves > mostLoad {

@@ -45,7 +45,7 @@ func (k *Services) assign(now protocol.Time, s *service, site string, count int)
 	}
 	k.revision++
 	s.wish[site] = assignment{revision: k.revision, count: count, spec: s.spec}
-	s.beginMeter(now, site)
+	s.beginMeter(now, site, k.revision)
 	k.send(protocol.AgentParty(site), protocol.AssignReplicas{Service: s.spec, Revision: k.revision, Count: count}, true)
 	k.resend.delay = firstRepeat
 	if at := now.Add(firstRepeat); k.resend.due == 0 || at < k.resend.due {

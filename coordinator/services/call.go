@@ -84,7 +84,7 @@ func (k *Services) handleBid(now protocol.Time, m protocol.Message, b protocol.C
 		if s == nil {
 			continue
 		}
-		k.settleMeter(now, s, site, row.Held.Meter)
+		k.settleMeter(now, s, site, row.Held)
 		k.observe(now, s, name, row.Held) // a site that says too much of its room is heard on what runs
 		most := mostReplicas(site, &s.spec)
 		if row.Available > most || !s.canServe(&row) {

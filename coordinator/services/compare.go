@@ -39,7 +39,7 @@ func (k *Services) compare(b *protocol.ServiceDivision, s *service, r division.R
 			row := bid.rows[s.spec.ID]
 			row.Available = max(x.Free-s.heldBack(x), 0)
 			row.Steps = firstSteps(row.Steps, row.Available)
-			x.Steps = k.stepsOf(row, x.Held+s.heldBack(x), s.spec.GPUMilli(), 2*s.spec.CarbonFactor())
+			x.Steps = k.stepsOf(row, x.Held+s.heldBack(x), x.HeldServes, s.spec.GPUMilli(), 2*s.spec.CarbonFactor())
 			emits = emits || row.HeldCarbon > 0 || len(row.Steps) > 0 && row.Steps[0].Carbon > 0
 		}
 	}

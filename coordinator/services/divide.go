@@ -92,7 +92,8 @@ func (k *Services) conclude(now protocol.Time, s *service, r division.Request, d
 		s.overQuota = d.Pending // how many its load takes is known only now
 	}
 	k.decide(now, s, r, d, cause, c, sites)
-	if s.pending > 0 || d.Placed > s.wanted() || d.Reason == division.TooLittleFailover || s.isUnsettled() { // a site that did not answer may keep too many
+	keeps := d.Placed > s.wanted() || s.spec.Load > 0 && slices.ContainsFunc(r.Sites, func(x division.Site) bool { return x.Silent && x.Held > 0 })
+	if s.pending > 0 || keeps || d.Reason == division.TooLittleFailover || s.isUnsettled() { // a site that did not answer may keep too many
 		s.due = now.Add(k.cfg.Check).Floor(k.cfg.Check)
 	}
 }
@@ -147,7 +148,7 @@ func (k *Services) request(now protocol.Time, s *service, c *call, sites []Site)
 			if row, ok := bid.available(p.ID, p); ok {
 				back := s.heldBack(&x)
 				x.Silent, x.Free = false, row.Available+back
-				x.Steps = k.stepsOf(row, x.Held+back, p.GPUMilli(), p.CarbonFactor())
+				x.Steps = k.stepsOf(row, x.Held+back, x.HeldServes, p.GPUMilli(), p.CarbonFactor())
 				if barred[site.Name] { // what runs there stays, and no more comes
 					x.Free = 0
 				}
@@ -163,13 +164,15 @@ func (k *Services) request(now protocol.Time, s *service, c *call, sites []Site)
 func (s *service) heldBack(x *division.Site) int { return max(s.wish[x.Name].count-x.Held, 0) }
 
 // stepsOf returns what a site bids that replicas cost, the first so many of which it holds, with carbon at
-// so many thousandths of its price. Those beyond what is left to jobs cost what it costs that a job waits for
+// so many thousandths of its price. What it holds and has not placed yet is taken to serve least. Those beyond what is left to jobs cost what it costs that a job waits for
 // their GPUs, as it may then: so they go elsewhere if that is not dearer yet.
-func (k *Services) stepsOf(row protocol.ReplicaBid, held int, each, factor protocol.Milli) (steps []division.Step) {
+func (k *Services) stepsOf(row protocol.ReplicaBid, held int, least, each, factor protocol.Milli) (steps []division.Step) {
 	of := protocol.CostStep{Count: held, Cost: row.HeldCost, Carbon: row.HeldCarbon, Serves: row.HeldServes}
-	if of.Cost == 0 && len(row.Steps) > 0 {
-		of = row.Steps[0] // it has not placed them yet
-		of.Count = held
+	if of.Cost == 0 { // it has not placed them yet
+		if len(row.Steps) > 0 {
+			of.Cost, of.Carbon = row.Steps[0].Cost, row.Steps[0].Carbon
+		}
+		of.Serves = least
 	}
 	waits := k.cfg.Weights.WaitNow * protocol.Microdollars(each) / 1000
 	left := max(held+row.Available-row.Beyond, 0) // within what is left to replicas

@@ -95,6 +95,31 @@ func TestASilentSiteServesWhatItHolds(t *testing.T) {
 	if got := f.counts("chat"); !reflect.DeepEqual(got, map[string]int{"a": 4, "b": 3}) {
 		t.Errorf("a is silent: %v; want its 4, and 3 at b", got)
 	}
+	less := aLoad("chat")
+	less.Load = 20_000
+	f.say(protocol.Submitter, protocol.SubmitService{Service: less})
+	f.run(time.Minute)
+	f.mute["a"] = false
+	f.run(5 * time.Minute)
+	f.want("chat", map[string]int{"a": 2}) // it is looked at again, as a kept too many
+}
+
+// A site that has just started again has not placed what it holds: that serves the least that it may, and stays.
+func TestWhatASiteHasNotPlacedYetServes(t *testing.T) {
+	f := newLoads(t, map[string]int{"a": 4, "b": 9})
+	f.say(protocol.Submitter, protocol.SubmitService{Service: aLoad("chat")})
+	f.run(time.Minute)
+	honest := f.rows
+	f.rows = func(site string, row *protocol.ReplicaBid) {
+		if honest(site, row); site == "a" {
+			row.HeldCost, row.HeldServes = 0, 0
+		}
+	}
+	more := aLoad("chat")
+	more.Load = 70_000
+	f.say(protocol.Submitter, protocol.SubmitService{Service: more})
+	f.run(time.Minute)
+	f.want("chat", map[string]int{"a": 4, "b": 3})
 }
 
 // noRoom is quotas that leave room for so many GPUs.

@@ -14,24 +14,32 @@ import (
 type siteMeter struct {
 	settled protocol.ReplicaMeter // the reading that was paid for last
 	hourly  protocol.Usage        // of one replica in an hour: as it was read or bid last
+	from    uint64                // the revision by which the site was told first; a reading of before is of a deleted service of this id
 }
 
 // maxMeterSkew is how far the clock of a site may be from ours for its readings to count.
 const maxMeterSkew = time.Minute
 
-// beginMeter notes when a site is told for the first time to hold replicas: nothing that is older is paid for.
-func (s *service) beginMeter(now protocol.Time, site string) {
-	if x := s.meters[site]; x.settled.IsZero() {
+// beginMeter notes when and by which revision a site is told for the first time to hold replicas: nothing that is
+// older is paid for.
+func (s *service) beginMeter(now protocol.Time, site string, revision uint64) {
+	x := s.meters[site]
+	if x.settled.IsZero() {
 		x.settled.Until = now.Add(-maxMeterSkew)
-		s.meters[site] = x
 	}
+	if x.from == 0 {
+		x.from = revision
+	}
+	s.meters[site] = x
 }
 
 // settleMeter pays for what the replicas of a service took at a site since the reading before. A reading counts if it
-// goes on from that one, or if the meter began anew after it, and if so many replicas could run there.
-func (k *Services) settleMeter(now protocol.Time, s *service, site *Site, m protocol.ReplicaMeter) {
-	last := s.meters[site.Name].settled
-	if m.Until <= last.Until || m.Until > now.Add(maxMeterSkew) {
+// goes on from that one, or if the meter began anew after it, and if so many replicas could run there. It is that of a
+// status.
+func (k *Services) settleMeter(now protocol.Time, s *service, site *Site, of protocol.ReplicaStatus) {
+	m, x := of.Meter, s.meters[site.Name]
+	last := x.settled
+	if x.from == 0 || of.Revision < x.from || m.Until <= last.Until || m.Until > now.Add(maxMeterSkew) {
 		return
 	}
 	from, before := m.Since, protocol.ReplicaMeter{}
@@ -43,7 +51,7 @@ func (k *Services) settleMeter(now protocol.Time, s *service, site *Site, m prot
 		k.counts["impossible-meter"]++
 		return
 	}
-	s.meters[site.Name] = siteMeter{settled: m, hourly: hourlyOf(used, ran, s.meters[site.Name].hourly)}
+	s.meters[site.Name] = siteMeter{settled: m, hourly: hourlyOf(used, ran, x.hourly), from: x.from}
 	k.send("", protocol.ServiceSettlement{Service: s.spec.ID, Site: site.Name, Payer: s.spec.Tenant, From: from, Ran: ran, Counted: used, Meter: m}, true)
 }
 

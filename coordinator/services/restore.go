@@ -29,14 +29,14 @@ func (k *Services) Restore(m protocol.Message) {
 			s.deleted = true
 		}
 		s.wish[m.To.SiteName()] = assignment{revision: b.Revision, count: b.Count, spec: b.Service}
-		s.beginMeter(m.At, m.To.SiteName())
+		s.beginMeter(m.At, m.To.SiteName(), b.Revision)
 	case protocol.ServiceSettlement:
 		s := k.all[b.Service]
 		if s == nil { // a deleted service, of which a snapshot keeps this and what its sites were told
 			s = k.put(protocol.Service{ID: b.Service, Tenant: b.Payer})
 			s.deleted = true
 		}
-		s.meters[b.Site] = siteMeter{settled: b.Meter, hourly: hourlyOf(b.Counted, b.Ran, s.meters[b.Site].hourly)}
+		s.meters[b.Site] = siteMeter{settled: b.Meter, hourly: hourlyOf(b.Counted, b.Ran, s.meters[b.Site].hourly), from: s.meters[b.Site].from}
 	case protocol.ReplicaStatus:
 		if s := k.all[b.Service]; s != nil { // of a deleted service: see handleStatus
 			delete(s.wish, m.From.SiteName())

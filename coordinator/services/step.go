@@ -184,7 +184,7 @@ func (k *Services) handleStatus(now protocol.Time, m protocol.Message, b protoco
 	}
 	if b.Meter.Until > s.meters[site].settled.Until {
 		if x := siteOf(sites(), site); x != nil {
-			k.settleMeter(now, s, x, b.Meter)
+			k.settleMeter(now, s, x, b)
 		}
 	}
 	return k.observe(now, s, site, b)

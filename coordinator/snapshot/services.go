@@ -52,10 +52,17 @@ func (s *Snapshot) addServiceEvent(m protocol.Message) {
 		s.compactSettlement(t, b.Site)
 		t.settled[b.Site] = at
 	case protocol.ReplicaStatus: // the site has removed a deleted service
-		delete(s.service(b.Service).assigned, m.From.SiteName())
+		t, site := s.service(b.Service), m.From.SiteName()
+		if a, ok := t.assigned[site]; ok && (len(s.removed) == 0 || revisionOf(a) > revisionOf(s.removed[0])) {
+			s.removed = []numberedEvent{a, at}
+		}
+		delete(t.assigned, site)
 		s.dropIfEmpty(b.Service)
 	}
 }
+
+// revisionOf returns the revision of an assignment.
+func revisionOf(e numberedEvent) uint64 { return e.m.Body.(protocol.AssignReplicas).Revision }
 
 // isRebalance reports whether b asks for a rebalance, which a division answers.
 func isRebalance(b protocol.Body) bool { _, ok := b.(protocol.RebalanceService); return ok }
@@ -93,17 +100,23 @@ func (s *Snapshot) compactSettlement(t *serviceEvents, site string) {
 	}
 }
 
-// serviceMessages returns the events of all services.
+// serviceMessages returns the events of all services. If the highest revision is of an assignment that was removed,
+// that is one of them: a site that has seen it follows none that is not higher.
 func (s *Snapshot) serviceMessages() (all []numberedEvent) {
+	highest := uint64(0)
 	for _, id := range slices.Sorted(maps.Keys(s.services)) {
 		t := s.services[id]
 		all = append(append(all, t.submit...), t.division...)
 		for _, site := range slices.Sorted(maps.Keys(t.assigned)) {
 			all = append(all, t.assigned[site])
+			highest = max(highest, revisionOf(t.assigned[site]))
 		}
 		for _, site := range slices.Sorted(maps.Keys(t.settled)) {
 			all = append(all, t.settled[site])
 		}
+	}
+	if len(s.removed) > 0 && revisionOf(s.removed[0]) > highest {
+		all = append(all, s.removed...)
 	}
 	return all
 }

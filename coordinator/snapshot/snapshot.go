@@ -53,6 +53,7 @@ type Snapshot struct {
 	orphanedRuns []protocol.OrphanedRun        // orphaned runs at decommissioned sites, of dropped jobs
 	olderEnded   []protocol.EndedJob           // dropped jobs whose ids are still known, oldest first
 	services     map[protocol.ServiceID]*serviceEvents
+	removed      []numberedEvent            // the assignment with the highest revision of those that were removed, and its removal
 	trust        map[string][]numberedEvent // settlements of dropped jobs that trust still needs, by site
 }
 

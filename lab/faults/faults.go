@@ -61,6 +61,7 @@ type FaultPlan struct {
 	CutOff            bool          // one site is cut off then; else the coordinators are off
 	MostSites         int           // sites that are asked for one job; 0: all
 	Services          int           // beside jobs
+	FirstLoad         int           // of the services, counted from 0, every third from this one on has a load
 	Lie               bool          // sites bid for more replicas than they have room for, and twice
 	Bug               PlantedBug
 }

@@ -27,7 +27,7 @@ const (
 // serveReplicas makes a plan one of services beside a few jobs. The sites of every fourth seed lie.
 func (p *FaultPlan) serveReplicas(seed uint64) {
 	dice := rand.New(rand.NewPCG(seed, 4))
-	p.Services, p.Lie = 1+dice.IntN(3), p.Bug == Serve && seed%4 == 0
+	p.Services, p.FirstLoad, p.Lie = 1+dice.IntN(3), int(seed%3), p.Bug == Serve && seed%4 == 0
 	p.Sites, p.Jobs = 2+dice.IntN(2), 1+dice.IntN(3)
 	p.Gangs, p.Preempting, p.Quotas, p.MostGPUsForOthers, p.Cancel = 0, 0, false, 0, 0
 }
@@ -80,11 +80,21 @@ func (p *faultRun) serveByRequests(operator *simHost, sender *protocol.Sender) {
 		if p.dice.IntN(3) == 0 {
 			s.AntiAffinity = "apart"
 		}
+		if i%3 == p.plan.FirstLoad { // it says a load in place of a number
+			s.Load, s.Wanted, s.Min, s.Division.Rule = loadOf(s.Wanted), 0, 0, protocol.DivideByCost
+			s.Variants = []protocol.Variant{{Model: "V100", Goodput: loadOf(1)}}
+		}
 		for k := range 4 { // one that is lost comes again
 			send(time.Duration(k)*5*time.Second+within(5*time.Second), protocol.SubmitService{Service: s})
 		}
 		for range p.dice.IntN(4) {
-			send(20*time.Second+within(p.plan.FaultPeriod), protocol.ScaleService{Service: s.ID, Wanted: s.Min + p.dice.IntN(s.Max-s.Min+1)})
+			at, wanted := 20*time.Second+within(p.plan.FaultPeriod), s.Min+p.dice.IntN(s.Max-s.Min+1)
+			if s.Load == 0 {
+				send(at, protocol.ScaleService{Service: s.ID, Wanted: wanted})
+				continue
+			}
+			s.Load = loadOf(max(wanted, 1))
+			send(at, protocol.SubmitService{Service: s})
 		}
 		for range p.dice.IntN(3) {
 			send(20*time.Second+within(p.plan.FaultPeriod), protocol.RebalanceService{Service: s.ID})
@@ -123,6 +133,9 @@ func (o *faultOracle) foldService(m protocol.Message) {
 			s.rose = false
 		}
 		s.wanted, s.least, s.deleted = b.Service.Wanted, b.Service.Min, false
+		if b.Service.Load > 0 {
+			s.wanted = int(b.Service.Load / loadOf(1))
+		}
 	case protocol.ScaleService:
 		at(b.Service).wanted = b.Wanted
 	case protocol.ServiceDivision:
@@ -300,13 +313,16 @@ func (a *lyingAgent) Tick(now protocol.Time) []protocol.Message {
 	return said
 }
 
+// loadOf returns the load, in thousandths of a request a second, that so many replicas serve.
+func loadOf(replicas int) protocol.Milli { return 10_000 * protocol.Milli(replicas) }
+
 // exaggerated returns a bid with room for so many more replicas, at a tenth of a cent an hour.
 func exaggerated(b protocol.CapacityBid, more int) protocol.CapacityBid {
 	b.Services = slices.Clone(b.Services)
 	for i := range b.Services {
 		r := &b.Services[i]
 		r.Available, r.Why = r.Available+more, protocol.Reason{}
-		r.Steps = append(slices.Clone(r.Steps), protocol.CostStep{Count: more, Cost: 1000})
+		r.Steps = append(slices.Clone(r.Steps), protocol.CostStep{Count: more, Cost: 1000, Serves: loadOf(1)})
 	}
 	return b
 }
