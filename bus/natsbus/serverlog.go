@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"golang.org/x/time/rate"
+
+	"github.com/gridbid/gridbid/internal/boundedlog"
 )
 
 // A serverLog logs the embedded server's errors about its store, such as a full
@@ -24,8 +25,7 @@ type serverLog struct {
 	count map[string]uint64 // by message format, without values
 	fatal string
 
-	lines      *rate.Limiter // of refusals, so that no client can fill the log; nil: none was logged yet
-	suppressed int
+	lines boundedlog.Lines // of refusals
 }
 
 // startServer starts a server; an error says why it does not accept connections.
@@ -86,15 +86,11 @@ func (l *serverLog) logRefusal(what string) {
 	if l.log == nil {
 		return
 	}
-	if l.lines == nil {
-		l.lines = rate.NewLimiter(1, 20)
-	}
-	if !l.lines.Allow() {
-		l.suppressed++
+	leftOut, ok := l.lines.Admit()
+	if !ok {
 		return
 	}
-	l.log.Warn("nats-server: a client is refused", "what", what[:min(len(what), 400)], "refused_without_a_line", l.suppressed)
-	l.suppressed = 0
+	l.log.Warn("nats-server: a client is refused", "what", what[:min(len(what), 400)], "refused_without_a_line", leftOut)
 }
 
 // Fatalf records why the server does not start or ends.

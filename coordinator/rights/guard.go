@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
-
+	"github.com/gridbid/gridbid/internal/boundedlog"
 	"github.com/gridbid/gridbid/internal/loopback"
 	"github.com/gridbid/gridbid/internal/plainerror"
 )
@@ -22,13 +20,12 @@ type Guard struct {
 	auth *Authenticator
 	log  *slog.Logger
 
-	lines      *rate.Limiter // of refusals in the log, so that strangers cannot fill it
-	suppressed atomic.Int64
+	lines boundedlog.Lines // of refusals
 }
 
 // NewGuard returns a guard; a is nil where nobody is authenticated.
 func NewGuard(a *Authenticator, log *slog.Logger) *Guard {
-	return &Guard{auth: a, log: log, lines: rate.NewLimiter(1, 20)}
+	return &Guard{auth: a, log: log}
 }
 
 // Authenticates reports whether requests need a credential.
@@ -91,15 +88,15 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, e Endpoint, code 
 // LogRefusal logs that a request of a principal, "" for none, was refused. Invariant: it logs
 // nothing of the request but its method, path and sender, as headers may hold a secret.
 func (g *Guard) LogRefusal(r *http.Request, who string, why error) {
-	if !g.lines.Allow() {
-		g.suppressed.Add(1)
+	leftOut, ok := g.lines.Admit()
+	if !ok {
 		return
 	}
 	path := r.URL.Path
 	if len(path) > 200 {
 		path = path[:200]
 	}
-	g.log.Warn("request refused", "principal", who, "method", r.Method, "path", path, "from", r.RemoteAddr, "why", plainerror.Text(why), "refused_without_a_line", g.suppressed.Swap(0))
+	g.log.Warn("request refused", "principal", who, "method", r.Method, "path", path, "from", r.RemoteAddr, "why", plainerror.Text(why), "refused_without_a_line", leftOut)
 }
 
 // WriteError answers with an error as JSON: {"error": "..."}, without names of packages.
