@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/internal/stats"
 	"github.com/gridbid/gridbid/scenarios"
 )
 
@@ -148,8 +149,8 @@ func spreadOfRuns(f pairedFigure, runs [][]BenchRow) float64 {
 		if len(logs) < len(r) {
 			continue
 		}
-		_, se := meanAndError(logs)
-		sum += se * se * float64(len(logs)) * float64(len(logs)-1)
+		_, sd := stats.MeanAndDeviation(logs)
+		sum += float64(sd*sd) * float64(len(logs)-1)
 		free += float64(len(logs) - 1)
 	}
 	return math.Sqrt(sum / max(free, 1))

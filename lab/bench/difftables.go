@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/stats"
 	"github.com/gridbid/gridbid/scenarios/report"
 )
 
@@ -103,8 +104,8 @@ func chancePerRun(pairs []runPair) (sd float64, ok bool) {
 		}
 		logs = append(logs, math.Log(p.ours.JobsUSD/p.reference.JobsUSD))
 	}
-	_, se := meanAndError(logs)
-	return se * math.Sqrt(float64(len(logs))/2), len(logs) > 1
+	_, sd = stats.MeanAndDeviation(logs)
+	return sd / math.Sqrt2, len(logs) > 1
 }
 
 // gainSentence says on top what the auction wins against home-fifo and what that costs.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/gridbid/gridbid/internal/stats"
 )
 
 // An Interval is the mean of paired differences, with the interval that holds the true mean with
@@ -37,7 +39,7 @@ func (i Interval) WithinChance() bool { return !i.Known() || i.Low <= 0 && 0 <= 
 // interval is symmetric, as the difference of two runs by chance is.
 func bootstrapInterval(values []float64) Interval {
 	out := Interval{N: len(values)}
-	out.Mean, _ = meanAndError(values)
+	out.Mean, _ = stats.MeanAndDeviation(values)
 	if !out.Known() {
 		return out
 	}
@@ -69,25 +71,4 @@ func studentQuantile(free float64) float64 {
 	const z = 1.959963984540054 // of the normal distribution
 	const z3, z5, z7 = z * z * z, z * z * z * z * z, z * z * z * z * z * z * z
 	return z + float64((z3+z)/(4*free)) + float64((5*z5+16*z3+3*z)/(96*free*free)) + float64((3*z7+19*z5+17*z3-15*z)/(384*free*free*free))
-}
-
-// meanAndError returns the mean of values and its standard error; of fewer than two values the
-// error is 0.
-func meanAndError(values []float64) (mean, se float64) {
-	n := float64(len(values))
-	if n == 0 {
-		return 0, 0
-	}
-	for _, v := range values {
-		mean += v
-	}
-	mean /= n
-	if n < 2 {
-		return mean, 0
-	}
-	var sum float64
-	for _, v := range values {
-		sum += float64((v - mean) * (v - mean))
-	}
-	return mean, math.Sqrt(sum / (n - 1) / n)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/stats"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/spec"
@@ -272,8 +273,8 @@ func MisreportGains(rows []MisreportRow) (out []MisreportGain) {
 			}
 			g, l := make([]float64, len(units)), make([]float64, len(units))
 			for i, unit := range units {
-				g[i], _ = meanAndError(gained[unit])
-				l[i], _ = meanAndError(lost[unit])
+				g[i], _ = stats.MeanAndDeviation(gained[unit])
+				l[i], _ = stats.MeanAndDeviation(lost[unit])
 			}
 			out = append(out, MisreportGain{rule.name, price, bootstrapInterval(g), bootstrapInterval(l)})
 		}

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"text/tabwriter"
 	"time"
+
+	"github.com/gridbid/gridbid/internal/stats"
 )
 
 // A deadResult compares awards of a federation of which some sites are dead with those of one that has all.
@@ -35,18 +36,9 @@ type spreadOfRuns struct {
 	SD   float64 `json:"sd"`
 }
 
-// meanAndSD returns the mean and the sample standard deviation of all.
-func meanAndSD(all []float64) (s spreadOfRuns) {
-	for _, v := range all {
-		s.Mean += v / float64(len(all))
-	}
-	sum := 0.0
-	for _, v := range all {
-		sum += (v - s.Mean) * (v - s.Mean)
-	}
-	if len(all) > 1 {
-		s.SD = math.Sqrt(sum / float64(len(all)-1))
-	}
+// newSpreadOfRuns returns the mean and the sample standard deviation of the runs' figures.
+func newSpreadOfRuns(all []float64) (s spreadOfRuns) {
+	s.Mean, s.SD = stats.MeanAndDeviation(all)
 	return s
 }
 
@@ -98,7 +90,7 @@ func measureDeadSites(ctx context.Context, n, dead int, flush bool, each, runs i
 		longer50 = append(longer50, float64(one.With.P50)/float64(one.Without.P50)-1)
 		longer99 = append(longer99, float64(one.With.P99)/float64(one.Without.P99)-1)
 	}
-	r.P50, r.P99 = meanAndSD(longer50), meanAndSD(longer99)
+	r.P50, r.P99 = newSpreadOfRuns(longer50), newSpreadOfRuns(longer99)
 	return r, nil
 }
 

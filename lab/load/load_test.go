@@ -35,7 +35,7 @@ func TestADeadSiteDoesNotHoldAwardsUp(t *testing.T) {
 }
 
 func TestRunsAreSummarized(t *testing.T) {
-	if got, want := meanAndSD([]float64{0.1, 0.3, 0.2}), (spreadOfRuns{0.2, 0.1}); math.Abs(got.Mean-want.Mean)+math.Abs(got.SD-want.SD) > 1e-9 {
+	if got, want := newSpreadOfRuns([]float64{0.1, 0.3, 0.2}), (spreadOfRuns{0.2, 0.1}); math.Abs(got.Mean-want.Mean)+math.Abs(got.SD-want.SD) > 1e-9 {
 		t.Errorf("mean and sd of runs: %+v; want %+v", got, want)
 	}
 	if got := medianOf([]int{9, 1, 4, 7, 3}, func(n int) int { return 10 * n }); got != 40 {

@@ -3,6 +3,8 @@ package packing
 import (
 	"math"
 	"strconv"
+
+	"github.com/gridbid/gridbid/internal/stats"
 )
 
 // pointSum accumulates points for a mean.
@@ -83,17 +85,11 @@ func meanCurve(runs []ReplayResult) []*LoadPoint {
 // meanSD returns mean and sample standard deviation, rounded to six decimals for
 // readable output.
 func meanSD(n int, at func(int) float64) (mean, sd float64) {
-	for i := range n {
-		mean += at(i)
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = at(i)
 	}
-	mean /= float64(n)
-	for i := range n {
-		d := at(i) - mean
-		sd += float64(d * d)
-	}
-	if n > 1 {
-		sd = math.Sqrt(sd / float64(n-1))
-	}
+	mean, sd = stats.MeanAndDeviation(values)
 	return roundToMicros(mean), roundToMicros(sd)
 }
 
