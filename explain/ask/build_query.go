@@ -14,7 +14,9 @@ func (r *reading) buildQuery(f rule) Query {
 	for _, c := range f.concepts() {
 		mine[c] = r.concepts.hasConcept(c)
 	}
-	q.Metric = r.metricOf(mine)
+	if q.Metric = r.metricOf(mine); q.Metric == "energy" && q.Per == "" && (mine["greenest"] || mine["dirtiest"]) { // "the dirtiest kWh"
+		q.Metric, q.Per = "carbon", "kwh"
+	}
 	for _, by := range []string{"site", "tenant", "hour", "model"} {
 		if mine["by"+by] && r.query.By == "" {
 			q.By = by

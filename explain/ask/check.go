@@ -18,7 +18,7 @@ var fieldValues = map[string]map[string][]string{
 	"by":      {"": {"site", "tenant", "hour"}, "measure": measureSplits, "utilization": {"site", "model", "hour"}, "refusals": {"site"}},
 	"then":    {"": {"site", "tenant", "hour"}, "measure": measureSplits},
 	"pick":    {"": {"most", "least"}, "bill": {"most", "least", "share"}, "measure": {"most", "least", "share"}, "late": {"most", "least", "share"}, "waits": {"median", "p95"}},
-	"per":     {"": {"job", "gpu-hour", "kwh"}},
+	"per":     {"": {"job", "gpu-hour", "kwh", "dollar"}},
 	"bounded": {"": {"wait", "run", "gpus", "carbon", "energy", "cost", "paid", "late", "slack", "holds"}, "pending": {"wait", "gpus"}},
 	"bound":   {"": boundNames},
 	"state":   {"": jobStates},

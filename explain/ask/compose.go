@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -50,8 +49,8 @@ func (l *Parser) composeQuery(r *reading, before Query) (Query, bool) {
 // collect goes through the words.
 func (c *composer) collect() bool {
 	c.q.Ask = "measure"
-	for key, form := range wordForms {
-		if form.MatchString(c.words()) {
+	for _, key := range []string{"sized", "latest", "did"} { // by the place of words
+		if form(key).MatchString(c.words()) {
 			c.said[key] = []string{""}
 		}
 	}
@@ -104,13 +103,6 @@ func (c *composer) collect() bool {
 	return (len(c.concepts) > 0 || c.before) && len(c.numbers) < 2 && len(c.q.Policies) == 0 && c.q.Job == "" && c.q.Decision == 0 && c.q.Other == "" && c.q.Long == 0 && c.q.Within == 0
 }
 
-// wordForms are what words say by their place, by key.
-var wordForms = map[string]*regexp.Regexp{
-	"sized":  regexp.MustCompile(`\b(biggest|largest|smallest) (gpu )?(job|task|workload)`), // by its GPUs
-	"latest": regexp.MustCompile(`\blatest( and| by|$)`),                                    // how a job was, and not which one is meant
-	"did":    regexp.MustCompile(`^did `),
-}
-
 // words returns the words of the question that are no operators'.
 func (c *composer) words() string { return strings.Join(lowWords(c.tokens), " ") }
 
@@ -122,10 +114,9 @@ func (c *composer) sole(key string) (string, bool) {
 	return strings.Join(c.said[key], ""), len(c.said[key]) < 2
 }
 
-// A meaning says what several things that were said mean together. Each is a key, "key=value" of one value
-// alone, "key:value" of one among others, ".field" of the query, or "words:list"; "!" before it denies it, and "|"
-// stands between those of which one is enough. What they mean sets a key ("=", "@key" is the value of another),
-// clears it ("key="), adds a value to it ("+") or takes one from it ("-"), or is "unread".
+// A meaning says what several things that were said mean together: a key, "key=value" of one value alone, "key:value" of
+// one among others, ".field" of the query, "words:list"; "!" denies one, "|" stands between some of which one is enough.
+// It sets a key ("=", "@key" is the value of another), clears it ("key="), adds a value ("+"), takes one ("-"), or is "unread".
 type meaning struct{ of, means []string }
 
 // holds reports whether a condition of a meaning holds.
@@ -237,61 +228,42 @@ func (c *composer) setGroup() bool {
 	ofJobs := rank != "" && q.Metric != "" && (c.says("jobs") || containsAnyWord(c.words(), listed("person-words"))) // its row says whose it is, and where
 	if ofJobs && (c.says("sized") || !c.concepts.hasConcept("sites")) {
 		c.said["group"] = slices.DeleteFunc(c.said["group"], func(g string) bool { return g == "site" || g == "tenant" && c.says("sized") })
-	}
-	if c.says("who") && !ofJobs && !slices.Contains(c.said["group"], "tenant") {
+	} else if c.says("who") && !ofJobs && !slices.Contains(c.said["group"], "tenant") {
 		c.said["group"] = append(c.said["group"], "tenant")
 	}
 	groups := slices.DeleteFunc(slices.Clone(c.said["group"]), func(g string) bool {
 		return g == q.By || g == q.Then || g == "site" && q.Site != "" || g == "tenant" && q.Tenant != ""
 	})
-	if c.says("busiest") {
-		rank = "most"
-	}
 	if rank != "" {
 		one = one && c.reading.query.Pick == ""
 		q.Pick = rank
 	}
-	switch {
-	case !one || len(groups) > 1:
-		return false
-	case len(groups) == 1 && groups[0] == "hour" && containsAnyWord(c.words(), listed("queue-words")):
-		if rank == "" || q.Metric != "wait" || c.says("statistic") || q.By+q.State != "" {
-			return false
-		}
-		q.State, q.By, q.Metric, q.Statistic = "pending", "hour", "", "" // "when was the queue longest": how many wait, and not how long
-		delete(c.said, "long")
-		delete(c.said, "lasting")
-	case len(groups) == 1 && (q.By == "" || c.before):
-		if groups[0] == "hour" && rank == "" || groups[0] != "hour" && rank == "" && (q.Metric == "" && !c.says("jobs") || q.Pick == "share") {
+	if len(groups) == 1 {
+		byHour := groups[0] == "hour"
+		if q.By != "" && !c.before || rank == "" && (byHour || q.Metric == "" && !c.says("jobs") || q.Pick == "share") {
 			return false
 		}
 		q.By = groups[0]
-	case len(groups) == 1:
-		return false
 	}
-	if c.says("compare") && q.By+q.Against == "" || c.says("best") && (q.By != "" || c.says("who") || !c.says("jobs") || len(c.said["group"]) > 0) {
-		return false // with what; "jobs at the greenest site"
+	if !one || len(groups) > 1 || c.says("compare") && q.By+q.Against == "" || c.says("best") && (q.By != "" || c.says("who") || !c.says("jobs") || len(c.said["group"]) > 0) ||
+		(c.says("lasting") || c.says("long")) && q.Metric != "wait" && q.Metric != "run" {
+		return false // with what; "jobs at the greenest site"; "cost of the longest job"
 	}
-	if (c.says("lasting") || c.says("long")) && q.Metric != "wait" && q.Metric != "run" {
-		return false // "cost of the longest job"
-	}
-	if q.By == "" && (q.Pick == "most" || q.Pick == "least") {
-		if q.Statistic = ""; q.Metric == "" && !q.IsOfDecisions() || c.says("statistic") || q.Metric == "gpus" && !c.says("jobs") {
+	ranked := q.Pick == "most" || q.Pick == "least"
+	if ranked && q.By == "" {
+		q.Statistic, q.Number = "", cmp.Or(q.Number, 5)
+		if q.Metric == "" && !q.IsOfDecisions() || c.says("statistic") || q.Metric == "gpus" && !c.says("jobs") {
 			return false // the most of what
 		}
-		q.Number = 5
-		if n := len(c.numbers); n == 1 && c.says("NUM") {
-			q.Number = c.numbers[0]
-		} else if containsAnyWord(c.words(), listed("single-decision")) {
-			q.Number = 1 // "the last award"
-		}
-		return true
 	}
-	if ranked := q.By != "" && (q.Pick == "most" || q.Pick == "least"); ranked && c.says("NUM") && len(c.numbers) == 1 {
-		q.Number = c.numbers[0] // "the top three teams"
+	switch {
+	case ranked && len(c.numbers) == 1 && c.says("NUM"): // "the top three teams"
+		q.Number = c.numbers[0]
 		return q.Then == ""
+	case ranked && q.By == "" && containsAnyWord(c.words(), listed("single-decision")):
+		q.Number = 1 // "the last award"
 	}
-	return !c.says("NUM") && (q.By != "hour" || q.Then == "")
+	return ranked && q.By == "" || !c.says("NUM") && (q.By != "hour" || q.Then == "")
 }
 
 // setTime sets the time that jobs did something in. At an instant they were in a state.
@@ -306,7 +278,7 @@ func (c *composer) setTime(l *Parser) bool {
 	}
 	switch {
 	case q.At == 0:
-	case q.Event == "ran" && q.State == "":
+	case q.State == "" && (q.Event == "ran" || q.Event+q.Metric == "" && c.says("jobs") && !slices.Contains(q.Where, "unfinished")):
 		q.State, q.Event = "running", ""
 	case q.Event != "" && q.State == "": // "how many came at 9": in that hour
 		q.From, q.To, q.At = q.At, q.At.Add(time.Hour), 0
@@ -319,6 +291,6 @@ func (c *composer) setTime(l *Parser) bool {
 // isAboutJobs reports whether the words say that jobs are meant, and not what sites draw.
 func (c *composer) isAboutJobs() bool {
 	q := &c.q
-	return c.says("jobs") || c.says("event") || q.Statistic == "summary" || q.Bounded != "" || q.State != "" || len(q.Where) > 0 || slices.Contains([]string{"wait", "run", "slack", "gpu-hours"}, q.Metric) ||
+	return c.says("jobs") || c.says("event") || q.Statistic == "summary" || q.Bounded != "" || q.State != "" || len(q.Where) > 0 || slices.Contains([]string{"wait", "run", "slack", "slowdown", "lateness", "gpu-hours", "times-held"}, q.Metric) ||
 		q.Model != "" && (c.says("many") || c.says("verb") || q.Metric != "") || q.By != "" && (q.By != "site" && q.By != "hour" || q.Number != 0) && q.Metric != ""
 }

@@ -1,7 +1,6 @@
 package ask
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,12 +31,9 @@ func (t *Conversation) SetRows(rows []protocol.JobID) {
 	}
 }
 
-// rowWords name a row of the last answer.
-var rowWords = regexp.MustCompile(`(?i)\b(?:the )?(first|second|third|last)(?:(?: (?:one|job|of (?:them|those)))+\b|[?.! ]*$)`)
-
 // replaceRow replaces "the first one" by the job that stands there in the last answer.
 func (t *Conversation) replaceRow(question string) string {
-	at := rowWords.FindStringSubmatchIndex(question)
+	at := form("row").FindStringSubmatchIndex(question)
 	if at == nil || len(t.rows) == 0 {
 		return question
 	}
@@ -82,19 +78,7 @@ func (t *Conversation) ResolveChoice(text string) string {
 }
 
 // changeMarkers begin a question that changes one thing of the one before.
-var changeMarkers = []string{"and how much of that", "and how much of it", "how much of that", "how much of it", "and what about", "and how about", "what about", "how about", "same for", "the same for", "and for", "and at", "and on", "and", "or", "also", "then", "now", "split that", "split it", "sort by", "sort it by", "sort them by", "rank by", "order by", "only"}
-
-// nextRound asks for the round after or before the one of the last answer, whichOnes for what it counted.
-var (
-	nextRound = regexp.MustCompile(`(?i)^(?:and )?(?:in )?(?:the )?(next|previous)(?: one| round)?[?. ]*$`)
-	whichOnes = regexp.MustCompile(`(?i)^(?:and )?(?:which(?: ones| jobs)?|(?:which|what)(?: ones)? (?:are|were) (?:they|those|these)|(?:list|show|name) (?:them|those|these))[?. ]*$`)
-)
-
-// thingPointer stands for the word whose meaning was told.
-var thingPointer = regexp.MustCompile(`(?i)\b(it|that)\b`)
-
-// jobWords stand for the job or the decision that was named last.
-var jobWords = regexp.MustCompile(`(?i)\b(?:(?:that|this) (?:job|decision|one)|the job)\b`)
+var changeMarkers = []string{"and how much of that", "and how much of it", "how much of that", "how much of it", "and what about", "and how about", "what about", "how about", "same for", "the same for", "and for", "and at", "and on", "and", "or", "also", "then", "now", "split that", "split it", "sort by", "sort it by", "sort them by", "rank by", "order by", "only the", "only", "in"}
 
 // ParseQuestion parses a question together with what it refers to; where that gives no
 // query, it returns what [Parser.ParseQuestion] returns.
@@ -104,7 +88,7 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 	}
 	question = l.plainWords(question)
 	if t.last.Ask == "define" {
-		named := pluralPointer.ReplaceAllString(thingPointer.ReplaceAllString(question, t.last.Term), t.last.Term+"s")
+		named := form("them").ReplaceAllString(form("it").ReplaceAllString(question, t.last.Term), t.last.Term+"s")
 		if q, ok := parseDefinition("what is " + strings.TrimPrefix(strings.ToLower(question), "and ")); ok {
 			return q, nil, nil
 		} else if q, ok := parseDefinition(named); ok {
@@ -116,13 +100,20 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 			}
 		}
 	}
-	if m := nextRound.FindStringSubmatch(question); m != nil && t.last.Ask == "round" {
+	if m := form("next-round").FindStringSubmatch(question); m != nil && t.last.Ask == "round" {
 		q := t.last
 		q.Number += map[bool]int64{true: 1, false: -1}[strings.EqualFold(m[1], "next")]
 		return q, nil, nil
 	}
-	if _, jobs := t.last.AsMeasure(); (jobs || t.last.Ask == "pending") && whichOnes.MatchString(question) {
+	if _, jobs := t.last.AsMeasure(); (jobs || t.last.Ask == "pending") && t.last.By == "" && form("which-ones").MatchString(question) {
 		return t.last, nil, nil // its answer lists them
+	}
+	if t.last.Ask != "" {
+		question = form("change-end").ReplaceAllString(question, "$1")
+	}
+	if m := form("bare-bound").FindStringSubmatch(question); m != nil && t.last.Bounded != "" {
+		_, unit, _ := strings.Cut(t.last.Amount, " ")
+		question = m[1] + " " + unit
 	}
 	if row := t.replaceRow(question); row != question {
 		question = row
@@ -142,7 +133,7 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 	}
 	p, _ := findPointer(question)
 	several := slices.Contains(listed("plural-pointers"), p.word)
-	if q, ok := t.parseChange(l, question); ok && !several {
+	if q, ok := t.parseChange(l, question); ok && (!several || form("whose").MatchString(question)) {
 		return q, nil, nil
 	}
 	if q, ok := t.composeOn(l, question); ok {
@@ -154,7 +145,7 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 		return q, typos, nil
 	}
 	known := t.target.Job != "" || t.target.Decision != 0
-	if at := jobWords.FindStringIndex(question); at != nil && known {
+	if at := form("that-job").FindStringIndex(question); at != nil && known {
 		if q, typos, back := l.ParseQuestion(question[:at[0]] + t.target.targetWords() + question[at[1]:]); back == nil {
 			return q, typos, nil
 		}

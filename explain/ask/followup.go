@@ -3,7 +3,6 @@ package ask
 import (
 	"cmp"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,50 +12,58 @@ import (
 // another time, site, tenant, job, metric or split. The whole has to be a
 // question that is read as itself.
 func (t *Conversation) parseChange(l *Parser, question string) (Query, bool) {
+	if t.last.Ask == "" {
+		return Query{}, false
+	}
+	if form("whose").MatchString(question) {
+		return t.applyChange(l, "by tenant")
+	}
+	if q := t.last; form("the-others").MatchString(question) && (q.Site == "") != (q.Tenant == "") && len(q.ExceptSites)+len(q.ExceptTenants) == 0 {
+		isNone := func(name string) bool { return name == "" }
+		q.ExceptSites, q.ExceptTenants = slices.DeleteFunc([]string{q.Site}, isNone), slices.DeleteFunc([]string{q.Tenant}, isNone)
+		q.Site, q.Tenant = "", ""
+		return q.withoutUnusedFields(true), q.withoutUnusedFields(true).Check() == nil
+	}
 	low := strings.ToLower(question)
 	i := slices.IndexFunc(changeMarkers, func(m string) bool { return strings.HasPrefix(low, m+" ") })
-	if t.last.Ask == "" || i < 0 {
+	if i < 0 {
 		return Query{}, false
 	}
 	return t.applyChange(l, question[len(changeMarkers[i])+1:])
 }
 
-// soleSuperlative asks for one of the groups of the answer before: "which is the highest".
-var soleSuperlative = regexp.MustCompile(`(?i)^(which|who|what)( one| site| team)? (is|was|has|had) (the )?\w+[?. ]*$`)
-
-// soleSplit asks for the groups of the answer before: "at which sites".
-var soleSplit = regexp.MustCompile(`(?i)^(and )?(at|on|in|for|from|by|of) (which|what) (sites?|teams?|tenants?)[?. ]*$`)
-
-// countOfThem counts some of the jobs of the answer before: "how many are from team-c".
-var countOfThem = regexp.MustCompile(`(?i)^(and )?how many (are|were) (from|at|of|by|in|on) `)
-
-// pluralPointer stands for the jobs of the answer before.
-var pluralPointer = regexp.MustCompile(`(?i)\b(them|those|these|ones)\b`)
-
 // composeOn composes a question about jobs that goes on from the last with the query of that. Where that
 // would need two bounds of each job that no query has, it returns the query "two-bounds".
 func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 	before, ok := t.last.AsMeasure()
+	bill := t.last.Ask == "bill" && t.last.Job == "" && t.last.Decision == 0 && t.last.Only != "idle" && (t.last.Bound == "" || t.last.Bounded != "")
+	if bill {
+		before.Ask, before.Metric, before.Only = "measure", cmp.Or(before.Metric, "cost"), ""
+		before, ok = before.WithDefaults(), true
+	}
 	low := strings.ToLower(question)
 	i := slices.IndexFunc(changeMarkers, func(m string) bool { return strings.HasPrefix(low, m+" ") })
-	short := len(strings.Fields(question)) < 5 && !containsAnyWord(question, questionWords) || before.By != "" && soleSuperlative.MatchString(question) || soleSplit.MatchString(question) || countOfThem.MatchString(question)
-	only := i >= 0 && changeMarkers[i] == "only"
-	if !ok || before.Number != 0 && containsAnyWord(question, listed("plural-pointers")) || i < 0 && !short && !containsAnyWord(question, listed("going-on")) || containsAnyWord(question, listed("several-jobs-words")) && !only {
+	short := len(strings.Fields(question)) < 5 && !containsAnyWord(question, questionWords) || before.By != "" && form("which-is-most").MatchString(question) || form("at-which").MatchString(question) || form("how-many-of-them").MatchString(question)
+	only := i >= 0 && strings.HasPrefix(changeMarkers[i], "only")
+	if !ok || before.Number != 0 && (containsAnyWord(question, listed("plural-pointers")) || containsAnyWord(question, listed("it-words"))) || i < 0 && !short && !containsAnyWord(question, listed("going-on")) || containsAnyWord(question, listed("several-jobs-words")) && !only {
 		return Query{}, false
 	}
-	if m := soleSplit.FindStringSubmatch(question); m != nil {
+	if m := form("at-which").FindStringSubmatch(question); m != nil {
 		question = "which " + m[4]
 	} else if i >= 0 {
 		question = question[len(changeMarkers[i])+1:]
 	}
 	r := &reading{operators: true}
-	r.tokens = r.takeOperators(l, l.index.splitTokens(pluralPointer.ReplaceAllString(question, "jobs")))
+	r.tokens = r.takeOperators(l, l.index.splitTokens(form("them").ReplaceAllString(question, "jobs")))
 	if r.readTokens(l, r.tokens) != nil || len(r.unknown) > 0 {
 		return Query{}, false
 	}
 	r.concepts = append(r.concepts, r.implied...)
 	before.takeEnd(&r.query)
 	was := before
+	if x := &r.query; x.Bound != "" && x.Bounded == "" && before.Bounded != "" && kindOfAmount(x.Amount) == kindOfQuantity[before.Bounded] {
+		x.Bounded = before.Bounded // "more than 4 h"
+	}
 	if x := r.query; x.Bound != "" && before.Bounded != "" && x.Bounded != before.Bounded {
 		if x.Bounded == "" || !before.setJobBound(x.Bounded, x.Bound, x.Amount) {
 			return Query{Ask: "two-bounds"}, false
@@ -75,6 +82,9 @@ func (t *Conversation) composeOn(l *Parser, question string) (Query, bool) {
 		return q, q.Metric != "" && reflect.DeepEqual(whole, Query{}) && (late || len(before.Where) == 0) && before.Statistic != "median" && q.Check() == nil
 	}
 	q, ok := l.composeQuery(r, before)
+	if ok = ok && (!bill || q.Model != t.last.Model || q.State != t.last.State || len(q.Where) > 0); !ok { // only jobs have those
+		return Query{}, false
+	}
 	again, _, back := l.ParseQuestion(q.String())
 	return q, ok && back == nil && reflect.DeepEqual(again, q) && !reflect.DeepEqual(was, q)
 }
@@ -180,21 +190,24 @@ func applyWord(q *Query, l *Parser, word []string, r *reading) bool {
 		case "carbon", "energy", "cost":
 			q.Metric = c
 			return true
-		case "most", "least", "average", "hourword", "when":
+		case "most", "least", "average", "hourword", "when", "byhour", "hourly":
 			if q.Ask == "price" || q.Ask == "intensity" {
 				if q.Ask += "-hours"; q.At != 0 {
 					q.From, q.To, q.At = q.At.Floor(24*time.Hour), q.At.Floor(24*time.Hour).Add(24*time.Hour), 0
 				}
 				return true
 			}
-			if c != "most" && c != "least" {
+			if c == "byhour" {
+				q.By = "hour"
+				return true
+			} else if c != "most" && c != "least" {
 				continue
 			}
 			if q.Pick == "most" || q.Pick == "least" || q.By != "" && q.Pick == "" && q.Then == "" { // "which one is the biggest"
 				q.Pick = c
 				return true
 			}
-		case "bysite", "bytenant", "byhour":
+		case "bysite", "bytenant":
 			q.By = c[2:]
 			return true
 		case "daybefore":

@@ -2,56 +2,65 @@ package ask
 
 import (
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 )
 
 // Things of one kind that a question joins ("carbon and cost of team-a", "mornings against evenings") are asked
-// for one by one: each takes the place of all. The queries have to be alike in what is not joined.
-
+// for one by one: each takes the place of all. The queries have to be alike in what is not joined. These are the bounds.
 const (
-	maxJoined        = 5 // words of one of the things that are joined
-	maxJoinedWords   = 40
+	maxJoined        = 5 // words of one of the things
+	maxJoints        = 3 // within one another
 	maxJoinedQueries = 6
-	maxJoinedTries   = 120 // questions that are tried
-	maxJoints        = 3   // within one another
+	maxJoinedTries   = 120 // questions that are read
 )
 
-var (
-	// joint begins what is joined to something before it.
-	joint = regexp.MustCompile(`(?i)^(?:, )?(?:and|or|plus|&|\+|vs\.?|versus|against|as well as|(?:as )?compared (?:to|with)|in comparison (?:to|with)) |^, `)
-	// jointMarks are written apart, so that each is a word.
-	jointMarks = regexp.MustCompile(`([,&+]|\?)( |$)`)
-	// jointWords say no more than that several things are asked for.
-	jointWords = regexp.MustCompile(`(?i)^(?:please )?compare |^(?:what is )?(?:the )?(?:difference|comparison) (?:in|of) |\b(?:both|respectively)\b|[?]|: `)
-)
+// A joinReader reads questions of what is left of one in which things are joined.
+type joinReader struct {
+	*Conversation
+	l    *Parser
+	read map[string][]Query // what was tried
+}
 
-// ParseJoined returns the queries of a question that asks for several things of one kind; nil if it does not.
+// peek parses a question and leaves the conversation as it is.
+func (j joinReader) peek(question string) []Query {
+	c := *j.Conversation
+	if q, _, back := c.ParseQuestion(j.l, question); back == nil {
+		return []Query{q}
+	}
+	return nil
+}
+
+// after reads what goes on from a query.
+func (j joinReader) after(q Query, question string) []Query {
+	c := *j.Conversation
+	c.ContinueFrom(q)
+	return joinReader{&c, j.l, nil}.peek(question)
+}
+
+// ParseJoined returns the queries of a question that asks for several things of one kind, or goes on from one
+// that did; nil if it does not.
 func (t *Conversation) ParseJoined(l *Parser, question string) []Query {
 	exact := *l
 	exact.exact = true
+	j := joinReader{t, &exact, make(map[string][]Query)}
 	if tooLong(question) != nil || strings.Contains(question, `"`) || containsAnyWord(question, listed("weighty-words")) {
 		return nil
 	}
 	var each []Query
 	for _, before := range t.joined { // "carbon and cost of team-a", "and of team-b"
-		c := *t
-		c.last = before
-		if q, ok := c.peek(&exact, question); ok {
-			each = append(each, q)
-		}
+		each = append(each, j.after(before, question)...)
 	}
 	if n := len(each); n > 1 && n == len(t.joined) {
-		if all, ok := joinQueries(each[:1], each[1:]); ok {
+		if all := joinQueries(each[:1], each[1:]); all != nil {
 			return all
 		}
 	}
-	words := strings.Fields(jointWords.ReplaceAllString(jointMarks.ReplaceAllString(l.plainWords(question), " $1 "), " "))
-	if _, ok := t.peek(&exact, question); ok || len(words) > maxJoinedWords {
+	text := form("comparative").ReplaceAllString(form("joint-marks").ReplaceAllString(l.plainWords(question), " $1 "), " $1$2 against ")
+	words := strings.Fields(form("joint-words").ReplaceAllString(text, " "))
+	if j.peek(question) != nil {
 		return nil
 	}
-	j := joinReader{t: t, l: &exact, read: make(map[string][]Query)}
 	if all := j.readWords(words, maxJoints); len(all) > 1 && len(all) <= maxJoinedQueries {
 		return all
 	}
@@ -64,32 +73,16 @@ func (t *Conversation) ContinueFromJoined(all []Query) {
 	t.joined = all
 }
 
-// peek parses a question and leaves the conversation as it is.
-func (t Conversation) peek(l *Parser, question string) (Query, bool) {
-	q, _, back := t.ParseQuestion(l, question)
-	return q, back == nil
-}
-
-// A joinReader reads questions of what is left of one in which things are joined.
-type joinReader struct {
-	t    *Conversation
-	l    *Parser
-	read map[string][]Query // what was tried
-}
-
 // readWords returns the query of some words, or those of the things that they join.
-func (j *joinReader) readWords(words []string, joints int) (all []Query) {
+func (j joinReader) readWords(words []string, joints int) (all []Query) {
 	text := strings.Join(words, " ")
 	if all, ok := j.read[text]; ok || len(j.read) == maxJoinedTries {
 		return all
 	}
-	j.read[text] = nil
-	defer func() { j.read[text] = all }()
-	if q, ok := j.t.peek(j.l, text); ok {
-		return []Query{q}
-	}
-	for i := 1; i < len(words)-1 && joints > 0; i++ {
-		n := len(strings.Fields(joint.FindString(strings.Join(words[i:], " "))))
+	all = j.peek(text)
+	for i := 1; i < len(words)-1 && joints > 0 && all == nil; i++ {
+		j.read[text] = nil
+		n := len(strings.Fields(form("joint").FindString(strings.Join(words[i:], " "))))
 		if n == 0 || i+n >= len(words) || slices.Contains(words[max(0, i-3):i], "between") { // "between 2 and 4"
 			continue
 		}
@@ -97,7 +90,7 @@ func (j *joinReader) readWords(words []string, joints int) (all []Query) {
 		if words[i] == "," && n == 1 { // of a list
 			most = 2
 		}
-		first, second := make([][]Query, maxJoined), make([][]Query, maxJoined)
+		first, second := make([][]Query, most), make([][]Query, most)
 		for k := range most {
 			if after := i + n + k + 1; after <= len(words) {
 				first[k] = j.readWords(slices.Concat(words[:i], words[after:]), joints-1)
@@ -106,88 +99,64 @@ func (j *joinReader) readWords(words []string, joints int) (all []Query) {
 				second[k] = j.readWords(slices.Concat(words[:before], words[i+n:]), joints-1)
 			}
 		}
-		for longer := range most { // of the fewest words first, and of as many words each
-			for k := longer; k >= 0; k-- {
-				if all, ok := joinQueries(first[longer], second[k]); ok {
-					return all
-				}
-				if all, ok := joinQueries(first[k], second[longer]); ok {
-					return all
+		for sum := range most * most { // of the fewest words first, and of as many words each
+			if longer, k := sum/most, sum%most; k <= longer && all == nil {
+				if all = joinQueries(first[longer], second[longer-k]); all == nil {
+					all = joinQueries(first[longer-k], second[longer])
 				}
 			}
 		}
-		if q, ok := j.t.peek(j.l, strings.Join(words[:i], " ")); ok { // the rest goes on from it
-			c := *j.t
-			c.ContinueFrom(q)
-			if more, ok := c.peek(j.l, "and "+strings.Join(words[i+n:], " ")); ok {
-				if all, ok := joinQueries([]Query{q}, []Query{more}); ok {
-					return all
-				}
-			}
+		if q := j.peek(strings.Join(words[:i], " ")); q != nil && all == nil { // the rest goes on from it
+			all = joinQueries(q, j.after(q[0], "and "+strings.Join(words[i+n:], " ")))
 		}
 	}
-	return nil
+	j.read[text] = all
+	return all
 }
 
-// joinQueries returns each of some queries once; false if there are not several, or two of them differ in more
-// than one slot that is not set in both.
-func joinQueries(first, second []Query) (all []Query, ok bool) {
+// joinQueries returns each of some queries once; nil if there are not several, or two of them are not alike.
+func joinQueries(first, second []Query) (all []Query) {
 	one := slices.Concat(first, second)
-	if slices.ContainsFunc(one, func(q Query) bool { // "of A, B and C"
+	apart := slices.ContainsFunc(one, func(q Query) bool { // "of A, B and C"
 		return q.Against != one[0].Against || q.Against != "" && q.Site+q.Tenant != one[0].Site+one[0].Tenant
-	}) {
-		one = nil
-		for _, q := range slices.Concat(first, second) {
-			one = append(one, q.apart()...)
+	})
+	for i := 0; i < len(one); i++ {
+		q := one[i]
+		if apart && q.Against != "" {
+			x := q
+			if q.Against, x.Against = "", ""; q.Site != "" {
+				x.Site = one[i].Against
+			} else {
+				x.Tenant = one[i].Against
+			}
+			one = append(one, x)
 		}
-	}
-	for _, q := range one {
 		if slices.ContainsFunc(all, func(x Query) bool { return x.String() == q.String() }) {
 			continue
-		}
-		if slices.ContainsFunc(all, func(x Query) bool { return !x.isJoinedWith(q) }) {
-			return nil, false
+		} else if len(first)*len(second) == 0 || slices.ContainsFunc(all, func(x Query) bool { return !x.isJoinedWith(q) }) {
+			return nil
 		}
 		all = append(all, q)
 	}
-	return all, len(first)*len(second) > 0 && len(all) > 1
-}
-
-// apart returns the queries of the two things that a query compares.
-func (q Query) apart() []Query {
-	x, name := q, q.Against
-	q.Against, x.Against = "", ""
-	switch {
-	case name == "":
-		return []Query{q}
-	case q.Site != "":
-		x.Site = name
-	default:
-		x.Tenant = name
+	if len(all) < 2 {
+		return nil
 	}
-	return []Query{q, x}
+	return all
 }
 
-// joinedSlots are the fields that things of one kind fill; the first are what is asked for.
-var joinedSlots = []string{"metric pick per state event statistic", "site", "tenant", "job decision", "model", "policies", "number", "by then", "long_ns within_ns", "at from to"}
+// Fields that things of one kind fill: what is asked for, and the slots that both have or have not.
+var (
+	joinedFields = strings.Fields("metric pick per state event statistic")
+	joinedSlots  = strings.Fields("site tenant job decision model policies number by then long_ns within_ns")
+)
 
-// isJoinedWith reports whether two queries may be those of things that one question joins: they differ in
-// slots that both have.
+// isJoinedWith reports whether two queries may be those of things that one question joins.
 func (q Query) isJoinedWith(x Query) bool {
-	differ := make(map[string]bool)
-	if q.Ask != x.Ask {
-		differ[joinedSlots[0]] = true
-	}
 	for _, f := range queryFields {
-		if reflect.DeepEqual(f.valueIn(&q).Interface(), f.valueIn(&x).Interface()) {
-			continue
-		}
-		i := slices.IndexFunc(joinedSlots, func(s string) bool { return slices.Contains(strings.Fields(s), f.name) })
-		switch has := f.isSet(&q) == f.isSet(&x); {
-		case i < 0, !has && i > 0 && f.name != "at" && f.name != "from" && f.name != "to":
+		same := reflect.DeepEqual(f.valueIn(&q).Interface(), f.valueIn(&x).Interface())
+		if !same && !slices.Contains(joinedFields, f.name) && !slices.Contains(f.parts, "time") && !(slices.Contains(joinedSlots, f.name) && f.isSet(&q) == f.isSet(&x)) {
 			return false
 		}
-		differ[joinedSlots[i]] = true
 	}
-	return len(differ) > 0 && (q.From == 0 || q.From != x.From || q.To == x.To) && (q.At == 0 && q.To == 0) == (x.At == 0 && x.To == 0)
+	return (q.From == 0 || q.From != x.From || q.To == x.To) && (q.At == 0 && q.To == 0) == (x.At == 0 && x.To == 0)
 }

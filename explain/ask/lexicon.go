@@ -24,16 +24,17 @@ var english = func() *lexicon {
 // A lexicon is the vocabulary of the grammar: phrases with the concepts that they stand for,
 // and questions with the rules that recognize them.
 type lexicon struct {
-	phrases    map[string][]string   // concepts, by phrase
-	longest    int                   // words of the longest phrase
-	vocabulary []string              // words of phrases that are long enough to correct typos of
-	operators  map[string]string     // names of operators, by phrase
-	sayings    map[string]string     // what a concept says of many jobs: compose.go
-	words      map[string][]string   // lists of words, by name
-	meanings   []meaning             // compose.go
-	distinct   map[string]bool       // words that are not typos of the known words they resemble
-	same       map[string]string     // the plain words that a phrase is read as: plain.go
-	rewritings []func(string) string // forms of text that are written otherwise, in order
+	phrases    map[string][]string       // concepts, by phrase
+	longest    int                       // words of the longest phrase
+	vocabulary []string                  // words of phrases that are long enough to correct typos of
+	operators  map[string]string         // names of operators, by phrase
+	sayings    map[string]string         // what a concept says of many jobs: compose.go
+	words      map[string][]string       // lists of words, by name
+	meanings   []meaning                 // compose.go
+	forms      map[string]*regexp.Regexp // that the parser knows by their name
+	distinct   map[string]bool           // words that are not typos of the known words they resemble
+	same       map[string]string         // the plain words that a phrase is read as: plain.go
+	rewritings []func(string) string     // forms of text that are written otherwise, in order
 	questions  map[string]question
 	asks       []string // names of questions, in order
 	rules      []rule
@@ -63,6 +64,9 @@ func listed(name string) []string {
 	}
 	return all
 }
+
+// form returns the form of a name, which is there as listed ones are.
+func form(name string) *regexp.Regexp { return english.forms[name] }
 
 // Names that rules use for several concepts.
 const (
@@ -104,6 +108,7 @@ type checking struct {
 //	operator NAME: PHRASE, PHRASE are taken out before the rules read the rest: operators.go
 //	says KEY=VALUE: NAME, NAME    what words of concepts say of many jobs: compose.go
 //	meaning: CONDITIONS / MEANS   what several of those mean together: compose.go
+//	form NAME: EXPRESSION         a form that the parser knows by its name
 //	words NAME: WORD WORD         a list that the parser knows by its name
 //	distinct: WORD WORD           look like typos of known words, but are not
 //	same: WORDS = PHRASE, PHRASE  are read as the words, as if those had been written: plain.go
@@ -122,7 +127,7 @@ type checking struct {
 // TARGET stands for JOB|DEC in a rule, ABOUT for SITE TENANT WIN.
 func readLexicon(name, text string) (*lexicon, error) {
 	r := &lexiconReader{
-		lexicon:  &lexicon{phrases: make(map[string][]string), distinct: make(map[string]bool), same: make(map[string]string), operators: make(map[string]string), words: make(map[string][]string), sayings: make(map[string]string), questions: make(map[string]question)},
+		lexicon:  &lexicon{phrases: make(map[string][]string), distinct: make(map[string]bool), same: make(map[string]string), operators: make(map[string]string), words: make(map[string][]string), sayings: make(map[string]string), forms: make(map[string]*regexp.Regexp), questions: make(map[string]question)},
 		concepts: make(map[string]bool),
 	}
 	for _, c := range readerConcepts {
@@ -150,7 +155,7 @@ func readLexicon(name, text string) (*lexicon, error) {
 func (r *lexiconReader) readLine(at, line string) error {
 	head, value, colon := strings.Cut(line, ": ")
 	key, name, named := strings.Cut(head, " ")
-	if wants := slices.Contains([]string{"concept", "split", "operator", "says", "words", "question", "refusal"}, key); wants != named {
+	if wants := slices.Contains([]string{"concept", "split", "operator", "says", "words", "form", "question", "refusal"}, key); wants != named {
 		return fmt.Errorf("%q: want concept NAME, split NAME, operator NAME, says KEY=VALUE, words NAME, question NAME or refusal NAME, and other keys without a name", head)
 	}
 	if colon == (key == "refusal") || strings.Contains(name, " ") {
@@ -168,6 +173,10 @@ func (r *lexiconReader) readLine(at, line string) error {
 		}
 		r.meanings = append(r.meanings, meaning{strings.Fields(of), strings.Fields(means)})
 		return nil
+	case "form":
+		var err error
+		r.forms[name], err = regexp.Compile(value)
+		return err
 	case "splitter":
 		r.splitters = append(r.splitters, strings.Split(value, ", ")...)
 		return nil

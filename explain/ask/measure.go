@@ -11,7 +11,7 @@ import (
 
 // What a measure may hold: its fields in words are these, each in one field alone.
 var (
-	measureMetrics    = strings.Fields("carbon energy cost paid wait run slowdown slack lateness gpus gpu-hours arrival start end")
+	measureMetrics    = strings.Fields("carbon energy cost paid wait run slowdown slack lateness gpus gpu-hours times-held arrival start end")
 	timeMetrics       = strings.Fields("arrival start end")
 	measureStatistics = strings.Fields("mean median p95 total summary")
 	measureEvents     = strings.Fields("arrived started ended ran awards holds refusals decisions")
@@ -72,7 +72,7 @@ func (q Query) withMeasureDefaults() Query {
 	slices.Sort(q.Where)
 	if q.Statistic == "" && q.Metric != "" && (q.By != "" || q.Pick == "" || q.Pick == "share") {
 		q.Statistic = "mean"
-		if slices.Contains([]string{"carbon", "energy", "cost", "paid", "gpu-hours", "gpus"}, q.Metric) {
+		if slices.Contains([]string{"carbon", "energy", "cost", "paid", "gpu-hours", "gpus", "times-held"}, q.Metric) {
 			q.Statistic = "total"
 		}
 	}
@@ -101,7 +101,7 @@ func (q Query) CountsAtOnce() bool {
 // checkMeasure returns which fields of a query about jobs do not go together.
 func (q Query) checkMeasure() error {
 	ranks := q.Pick == "most" || q.Pick == "least"
-	additive := slices.Contains([]string{"", "carbon", "energy", "cost", "paid", "gpu-hours", "gpus"}, q.Metric)
+	additive := slices.Contains([]string{"", "carbon", "energy", "cost", "paid", "gpu-hours", "gpus", "times-held"}, q.Metric)
 	switch {
 	case !slices.IsSorted(q.Where) || slices.ContainsFunc(q.Where, func(w string) bool { return !slices.Contains(jobConditions, w) }):
 		return fmt.Errorf("ask measure: where: want some of %s, in order", strings.Join(jobConditions, ", "))
@@ -123,8 +123,8 @@ func (q Query) checkMeasure() error {
 		return fmt.Errorf("ask measure: number: of jobs that are ranked")
 	case q.Pick == "share" && (!additive || q.Statistic == "mean"):
 		return fmt.Errorf("ask measure: pick share: of a count or a sum")
-	case q.Per != "":
-		return fmt.Errorf("ask measure: per: ask the bill")
+	case q.Per != "" && q.Statistic != "total":
+		return fmt.Errorf("ask measure: per: of a total")
 	case q.Bound != "" && q.Bounded == "":
 		return fmt.Errorf("ask measure: bounded: say which quantity of each job")
 	case q.At != 0 && q.State == "" && !slices.Equal(q.Where, []string{"unfinished"}):

@@ -28,7 +28,7 @@ type Query struct {
 	By       string         `json:"by,omitempty" ask:"operator {measure} by"`                // "site", "tenant", "job", "hour"
 	Pick     string         `json:"pick,omitempty" ask:"operator {pick} {measure} pick"`     // "most", "least", "share", "mean", "p95", "median", "count"
 	Then     string         `json:"then,omitempty" ask:"operator {measure} then"`            // a second split, as By
-	Per      string         `json:"per,omitempty" ask:"operator {measure} per"`              // "job", "gpu-hour", "kwh": a sum is divided by these
+	Per      string         `json:"per,omitempty" ask:"operator {measure} per"`              // "job", "gpu-hour", "kwh", "dollar": a sum is divided by these
 
 	ExceptSites   []string `json:"except_sites,omitempty" ask:"subject operator except"` // left out; sorted
 	ExceptTenants []string `json:"except_tenants,omitempty" ask:"subject operator except"`

@@ -172,7 +172,7 @@ func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) 
 		r.takeSplits()
 	}
 	at, from, to, ok := r.times.timeWindow(l)
-	if !ok || r.times.isTwoTimes(question) {
+	if !ok || r.times.isTwoTimes(question) || r.hasAnd && at != 0 && r.concepts.hasConcept("now") {
 		return Query{}, unclearText("The times in the question do not make one time or one window. Say \"at 13:45\", \"on 2026-03-11\", or \"from 12:00 to 14:00\".")
 	}
 	if at != 0 && at < l.Last && r.query.Job == "" && r.query.Decision == 0 && r.concepts.hasConcept("if") && (r.concepts.hasConcept("without") || r.concepts.hasConcept("drained")) {

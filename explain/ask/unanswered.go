@@ -24,7 +24,7 @@ func keptUnlessLacking(_ Query, _, lacks bool) bool { return !lacks }
 var carriers = []carrier{
 	{"bysite", "the split by site", false, func(q Query, holds, _ bool) bool { return q.By == "site" || holds && q.Site == "" }},
 	{"bytenant", "the split by tenant", false, func(q Query, holds, _ bool) bool { return q.By == "tenant" || holds }},
-	{"byhour", "the split by hour", false, func(q Query, _, _ bool) bool { return q.By == "hour" }},
+	{"byhour", "the split by hour", false, func(q Query, holds, _ bool) bool { return q.By == "hour" || holds }},
 	{"byjob", "the split by job", false, keptIfHeld},
 	{"most", "which is the most", false, func(q Query, holds, _ bool) bool { return q.Pick == "most" || holds }},
 	{"least", "which is the least", false, func(q Query, holds, _ bool) bool { return q.Pick == "least" || holds }},

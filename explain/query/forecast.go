@@ -280,11 +280,18 @@ func (l *Dataset) answerGridHours(q ask.Query) (r Result) {
 			r.addSentence("%s: %s of %s with %s: %s.", namePart(name), valueOf(subject, "hours-within", len(within)), countedPart(count, "hour", "hours"), boundText(q), within)
 		} else if q.Site != "" {
 			r.addSentence("%s: the mean is %s, the least %s in the hour of %s, the most %s in that of %s.", namePart(name), mean, least.value, least.at, most.value, most.at)
+			if len(hours) <= mostGroups {
+				r.Head, r.Rows = []string{"hour", least.value.Name}, nil
+				r.addFigures(count)
+				for _, x := range hours {
+					r.addRow(x.at, x.value)
+				}
+			}
 		}
 	}
 	if len(r.Rows) == 0 {
 		r.addSentence("No site had said it by then.")
-	} else if len(r.Rows) > 1 && q.Bound == "" {
+	} else if len(leasts) > 1 && q.Bound == "" {
 		least, most := slices.MinFunc(leasts, compare), slices.MaxFunc(mosts, compare)
 		site := func(x gridHour) Part { return namePart(strings.TrimPrefix(x.at.Subject, "site/")) }
 		r.addSentence("The least of all: %s at %s in the hour of %s; the most: %s at %s in that of %s.", least.value, site(least), least.at, most.value, site(most), most.at)

@@ -89,7 +89,7 @@ func (l *Dataset) boundedQuantity(q ask.Query, r history.JobRecord) (Figure, boo
 		return valueOf(subject, "late-by", r.Run.Ended.Sub(r.Job.Deadline), id), true
 	case "gpus":
 		return valueOf(subject, "gpus", r.Job.TotalGPUMilli(), id), true
-	case "holds":
+	case "holds", "times-held":
 		return valueOf(subject, "holds", len(l.holdsOf(r)), id), true
 	case "slack":
 		return Figure{subject, "slack", int64(r.Job.Deadline.Sub(lastEnd(r)) / time.Millisecond), "ms", []string{id}}, ended

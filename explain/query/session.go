@@ -143,12 +143,12 @@ func (s *Session) answerJoined(text string) (Answer, bool) {
 		}
 		all = append(all, inDollars(text, a))
 	}
-	if len(all) == 0 {
-		return Answer{}, false
+	if len(all) > 0 {
+		s.conversation.ContinueFromJoined(queries)
+		all[0].More = all[1:]
+		return all[0], true
 	}
-	s.conversation.ContinueFromJoined(queries)
-	all[0].More = all[1:]
-	return all[0], true
+	return Answer{}, false
 }
 
 // ParseQuestion reads a question as a query. If it cannot, it returns what to say

@@ -58,6 +58,9 @@ func (t *groupTally) addMeasured(l *Dataset, q ask.Query, r history.JobRecord) {
 			t.values = append(t.values, f)
 		}
 	}
+	if q.Per != "" {
+		t.usage.addSum(usageOf(r))
+	}
 }
 
 // statistic returns a statistic of the values.
@@ -82,7 +85,7 @@ func (t *groupTally) statistic(q ask.Query, subject string) Figure {
 }
 
 // quantityUnits are the units of the figures of a quantity of jobs.
-var quantityUnits = map[string]string{"wait": "ms", "run": "ms", "slack": "ms", "lateness": "ms", "carbon": "milligrams", "energy": "millijoules", "cost": "microdollars", "paid": "microdollars", "gpus": "thousandths", "slowdown": "thousandths", "gpu-hours": "gpu-ms"}
+var quantityUnits = map[string]string{"wait": "ms", "run": "ms", "slack": "ms", "lateness": "ms", "carbon": "milligrams", "energy": "millijoules", "cost": "microdollars", "paid": "microdollars", "gpus": "thousandths", "slowdown": "thousandths", "gpu-hours": "gpu-ms", "times-held": "count"}
 
 // groupOf returns the group of a query's splits that something belongs to.
 func groupOf(q ask.Query, tenant, site string, at protocol.Time) (key group) {
@@ -143,6 +146,7 @@ func (l *Dataset) tallyGroups(q ask.Query) map[group]*groupTally {
 			of(idleDraw, site, m.Hour).usage.addDraw(m.Idle, m.Estimated)
 		}
 	}
+	maps.DeleteFunc(all, func(_ group, t *groupTally) bool { return t.divisor(q.Per) <= 0 }) // "per GPU-hour" of jobs without GPUs
 	return all
 }
 
@@ -150,29 +154,36 @@ func (l *Dataset) tallyGroups(q ask.Query) map[group]*groupTally {
 func (t *groupTally) figureFor(q ask.Query, subject string) Figure {
 	switch q.Ask {
 	case "bill":
-		f := t.usage.figureOf(subject, cmp.Or(q.Metric, "cost"))
-		if q.Per == "" {
-			return f
-		}
-		by := map[string]float64{"job": float64(t.usage.jobs), "gpu-hour": float64(t.usage.held) / 3.6e9, "kwh": t.usage.bill.Energy.InKWh()}[q.Per]
-		if by > 0 {
-			f.Value = int64(float64(f.Value)/by + 0.5)
-		} else {
-			f.Value = 0
-		}
-		f.Name += "-per-" + q.Per
-		if q.Per == "kwh" && f.Unit == "milligrams" {
-			f.Unit = "milligrams-per-kwh"
-		}
-		return f
+		return t.ratio(t.usage.figureOf(subject, cmp.Or(q.Metric, "cost")), q.Per)
 	case "measure":
 		if q.Metric != "" {
-			return t.statistic(q, subject)
+			return t.ratio(t.statistic(q, subject), q.Per)
 		} else if q.IsOfDecisions() {
 			return valueOf(subject, q.Event, t.jobs)
 		}
 	}
 	return valueOf(subject, "jobs", t.jobs)
+}
+
+// divisor is how much a group has of what a query says that a sum is per.
+func (t *groupTally) divisor(per string) float64 {
+	return map[string]float64{"": 1, "job": float64(t.usage.jobs), "gpu-hour": float64(t.usage.held) / 3.6e9, "kwh": t.usage.bill.Energy.InKWh(), "dollar": float64(t.usage.bill.Money) / 1e6}[per]
+}
+
+// ratio divides a figure by that; it is 0 where there is none.
+func (t *groupTally) ratio(f Figure, per string) Figure {
+	if per == "" {
+		return f
+	}
+	if f.Name += "-per-" + per; t.divisor(per) <= 0 {
+		f.Value = 0
+	} else {
+		f.Value = int64(float64(f.Value)/t.divisor(per) + 0.5)
+	}
+	if per == "kwh" && f.Unit == "milligrams" {
+		f.Unit = "milligrams-per-kwh"
+	}
+	return f
 }
 
 // sortedGroups returns the groups by name.
@@ -197,11 +208,7 @@ func sumGroups(all map[group]*groupTally) *groupTally {
 func tallyNoun(q ask.Query) string {
 	switch q.Ask {
 	case "bill":
-		noun := strings.TrimSpace(strings.TrimSuffix(q.Only, "jobs") + " " + cmp.Or(q.Metric, "cost"))
-		if q.Per != "" {
-			noun += " per " + map[string]string{"job": "job", "gpu-hour": "GPU-hour", "kwh": "kWh"}[q.Per]
-		}
-		return noun
+		return strings.TrimSpace(strings.TrimSuffix(q.Only, "jobs")+" "+cmp.Or(q.Metric, "cost")) + perWords(q.Per)
 	case "pending":
 		return "waiting jobs"
 	}
@@ -209,9 +216,17 @@ func tallyNoun(q ask.Query) string {
 		return q.Event
 	}
 	if q.Metric != "" {
-		return strings.TrimSpace(strings.Join(q.Where, " ")+" "+strings.Replace(q.Statistic, "mean", "average", 1)) + " " + q.Metric
+		return strings.TrimSpace(strings.Join(q.Where, " ")+" "+strings.Replace(q.Statistic, "mean", "average", 1)) + " " + q.Metric + perWords(q.Per)
 	}
 	return strings.TrimSpace(strings.Join(append([]string{q.State}, q.Where...), " ") + " jobs")
+}
+
+// perWords words what a sum is divided by.
+func perWords(per string) string {
+	if per == "" {
+		return ""
+	}
+	return " per " + strings.NewReplacer("gpu-hour", "GPU-hour", "kwh", "kWh").Replace(per)
 }
 
 // needsTally reports whether the operators of a query ask for groups, a ratio or a comparison.
