@@ -23,6 +23,9 @@ func (l *Parser) plainWords(question string) string {
 		if form := english.knownForm(low[i]); n == 0 && form != "" {
 			plain, n = form, 1
 		}
+		if _, known := english.phrases[plain]; plain != "" && !known && !strings.Contains(plain, " ") && l.index.longestAt(plain, "") == 0 {
+			n = 0 // a policy that was not replayed
+		}
 		if n > 0 && !tokens[i].quoted {
 			b.WriteString(s[from:tokens[i].at] + plain)
 			i += n - 1

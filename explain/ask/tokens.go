@@ -59,9 +59,11 @@ func (x *nameIndex) splitTokens(question string) (all []token) {
 			i += len(text)
 			continue
 		}
+		end := i + len(text)
+		text = strings.ReplaceAll(text, ",", "") // 1,000
 		prev = strings.ToLower(text)
-		all = append(all, token{text: text, low: prev, at: i, end: i + len(text)})
-		i += len(text)
+		all = append(all, token{text: text, low: prev, at: i, end: end})
+		i = end
 	}
 	return all
 }
@@ -170,6 +172,9 @@ func isNumber(w string) bool { return w != "" && strings.Trim(w, "0123456789") =
 // inWord reports whether a rune may be part of a word or a name.
 func inWord(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || c == '-' || c == '_' }
 
+// thousand is the end of 1,000.
+var thousand = regexp.MustCompile(`^[0-9],[0-9]{3}\b`)
+
 // readWordAt returns the word at the start of s: letters, digits, and what holds
 // them together inside dates, times, numbers and units.
 func readWordAt(s string) string {
@@ -177,7 +182,7 @@ func readWordAt(s string) string {
 	for end < len(s) {
 		c, size := utf8.DecodeRuneInString(s[end:])
 		next, _ := utf8.DecodeRuneInString(s[end+size:])
-		joins := strings.ContainsRune("./+%", c) && inWord(next) || c == ':' && unicode.IsDigit(next)
+		joins := strings.ContainsRune("./+%", c) && inWord(next) || c == ':' && unicode.IsDigit(next) || c == ',' && thousand.MatchString(s[max(end-1, 0):])
 		if !inWord(c) && !joins {
 			break
 		}
