@@ -426,7 +426,7 @@ func factsOfBids(r history.JobRecord) (all []groundFact) {
 	// holds counts how often the market deferred the job, by reason.
 	holds := make(map[protocol.Code]int64)
 	for _, h := range r.FullRounds {
-		all = append(all, groundFact{int64(h.Round), "count", ""}, groundFact{int64(h.Weights.Carbon), "microdollars-per-kg", ""}, groundFact{int64(h.Weights.Late), "microdollars-per-gpu-hour", ""}, groundFact{int64(h.Decision.Answered.At), "instant", ""})
+		all = append(all, groundFact{int64(h.Round), "count", ""}, groundFact{int64(h.Weights.Carbon), "microdollars-per-kg", ""}, groundFact{int64(h.Weights.ForRanking().Late), "microdollars-per-gpu-hour", ""}, groundFact{int64(h.Decision.Answered.At), "instant", ""})
 		if h.Decision.Kind == "award" {
 			all = append(all, groundFact{h.Decision.Option.Start.Sub(r.Job.Arrival).Milliseconds(), "ms", ""})
 		}
