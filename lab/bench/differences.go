@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/stats"
 )
 
 // A Difference is one figure of an entry against that of a reference, both replayed on the same
@@ -156,7 +157,7 @@ func RatioInterval(days []string, x, y []float64) Interval {
 		}
 		return out
 	}
-	mean, _ := meanAndError(y)
+	mean, _ := stats.MeanAndDeviation(y)
 	if mean <= 0 {
 		return Interval{}
 	}
