@@ -13,8 +13,8 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/advisor"
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/internal/format"
 )
 
 // A briefAnswer is `gridbid brief --json`, schema version 1. Worded is what a model chose of the

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/coordinator/policy"
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/internal/propagation"
 	"github.com/gridbid/gridbid/internal/quotafile"

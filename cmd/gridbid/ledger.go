@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/internal/nearest"
 	"github.com/gridbid/gridbid/scenarios"
 )

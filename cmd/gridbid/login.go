@@ -20,8 +20,8 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/gridbid/gridbid/coordinator/rights"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/internal/atomicfile"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/internal/loopback"
 )
 

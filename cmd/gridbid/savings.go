@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/history/tables"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/lab/bench"
 	"github.com/gridbid/gridbid/scenarios"

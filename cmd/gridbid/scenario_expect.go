@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/spec"

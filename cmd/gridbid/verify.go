@@ -19,8 +19,8 @@ import (
 
 	"github.com/gridbid/gridbid/bus/natsbus/federation"
 	"github.com/gridbid/gridbid/bus/wal"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/internal/atomicfile"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/protocol/proof"
 	"github.com/gridbid/gridbid/verify"

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/coordinator/advisor"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/record"
+	"github.com/gridbid/gridbid/internal/format"
 )
 
 // narratorFlags select how `gridbid why` words a decision, and by which model.

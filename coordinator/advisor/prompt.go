@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/llm"
 	"github.com/gridbid/gridbid/protocol"
 )

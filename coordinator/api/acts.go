@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/gridbid/gridbid/coordinator/rights"
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/internal/jobfile"
 	"github.com/gridbid/gridbid/protocol"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
 	"github.com/gridbid/gridbid/coordinator/rights"
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/protocol"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/gridbid/gridbid/coordinator/services"
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/protocol/quota"
 )

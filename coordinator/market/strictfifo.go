@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/gridbid/gridbid/coordinator/auction"
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/protocol"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/protocol/quota"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/format"
 )
 
 // fieldValues are what a field of words may hold, by the name of the field and then by the

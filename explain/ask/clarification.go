@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/format"
 )
 
 // A Clarification is the answer to a question that is not read as one query: why, and which questions to ask instead.

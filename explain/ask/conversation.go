@@ -87,18 +87,8 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 		return Query{}, nil, back
 	}
 	question = l.plainWords(question)
-	if t.last.Ask == "define" {
-		named := form("them").ReplaceAllString(form("it").ReplaceAllString(question, t.last.Term), t.last.Term+"s")
-		if q, ok := parseDefinition("what is " + strings.TrimPrefix(strings.ToLower(question), "and ")); ok {
-			return q, nil, nil
-		} else if q, ok := parseDefinition(named); ok {
-			return q, nil, nil
-		}
-		for _, text := range []string{named, question + " " + t.last.Term} { // "which site had the highest"
-			if q, typos, back := l.ParseQuestion(text); back == nil {
-				return q, typos, nil
-			}
-		}
+	if q, typos, ok := t.parseOnDefinition(l, question); ok {
+		return q, typos, nil
 	}
 	if m := form("next-round").FindStringSubmatch(question); m != nil && t.last.Ask == "round" {
 		q := t.last
@@ -182,6 +172,26 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 		}
 	}
 	return Query{}, nil, back
+}
+
+// parseOnDefinition parses a question that goes on from the definition of a word.
+func (t *Conversation) parseOnDefinition(l *Parser, question string) (Query, []Typo, bool) {
+	if t.last.Ask != "define" {
+		return Query{}, nil, false
+	}
+	if q, ok := parseDefinition("what is " + strings.TrimPrefix(strings.ToLower(question), "and ")); ok {
+		return q, nil, true
+	}
+	named := form("them").ReplaceAllString(form("it").ReplaceAllString(question, t.last.Term), t.last.Term+"s")
+	if q, ok := parseDefinition(named); ok {
+		return q, nil, true
+	}
+	for _, text := range []string{named, question + " " + t.last.Term} { // "which site had the highest"
+		if q, typos, back := l.ParseQuestion(text); back == nil {
+			return q, typos, true
+		}
+	}
+	return Query{}, nil, false
 }
 
 // replaceThere replaces a "there" that points to the site of the last answer, and not one of "is there".

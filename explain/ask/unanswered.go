@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/format"
 )
 
 // A carrier is a concept that changes what a question asks. If a question has it, its query

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/protocol"
 )
 

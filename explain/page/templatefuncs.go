@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/internal/chart"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/protocol"
 )
 

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/protocol"
 )
 

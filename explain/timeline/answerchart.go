@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/internal/chart"
+	"github.com/gridbid/gridbid/internal/format"
 )
 
 // ChartOfAnswer returns the chart of an answer; false if it has none.

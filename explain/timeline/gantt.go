@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/record"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/internal/chart"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/protocol"
 )
 

@@ -5,8 +5,8 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/protocol"
 )
 

@@ -13,7 +13,7 @@ package chart
 import (
 	"io"
 
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/format"
 )
 
 // A Chart can be drawn, and returned as a table.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/format"
 )
 
 // EncodeSVG returns the layout as a standalone file that follows the reader's light or dark

@@ -11,13 +11,13 @@ import (
 	"strings"
 
 	"github.com/gridbid/gridbid/coordinator/policy"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/page"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/record"
 	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/lab/mcpprobe"
 	"github.com/gridbid/gridbid/protocol"
 )

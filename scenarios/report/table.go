@@ -8,9 +8,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/internal/chart"
+	"github.com/gridbid/gridbid/internal/format"
 )
 
 // WriteTable writes the comparison as plain text for a terminal: what the auction won, then the

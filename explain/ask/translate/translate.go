@@ -24,8 +24,8 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/internal/format"
 	"github.com/gridbid/gridbid/llm"
 )
 
