@@ -59,7 +59,8 @@ func Definition(term string) (name, text, elsewhere string, ok bool) {
 }
 
 // definitionForms are how the meaning of a word is asked for; the group is the word. A bare "what
-// is WORD" has no "the", because "what is the utilization" asks for a figure.
+// is WORD" has no "the", because "what is the utilization" asks for a figure; ParseQuestion takes
+// it for one that asks the meaning where there is no such figure.
 var definitionForms = []*regexp.Regexp{
 	regexp.MustCompile(`^(?:please )?(?:define|definition of|meaning of|the meaning of|what is (?:the )?mean(?:ing)? of|what is the definition of|what is meant by|what is meant with|what do you mean by|what do you call|explain the (?:word|term)|what is the (?:word|term))(?: an?| the)? (.+)$`),
 	regexp.MustCompile(`^what (?:does|do)(?: an?| the)?(?: word| term)? (.+?) (?:mean|means|stand for)(?: in .*)?$`),

@@ -37,3 +37,13 @@ func TestPlainWordsStayAsTheyAre(t *testing.T) {
 		}
 	}
 }
+
+// "What is the" asks for a figure where there is one of that name, and for the meaning of the word elsewhere.
+func TestAWordThatIsNoFigureIsDefined(t *testing.T) {
+	l := NewParser(RunContext{Sites: []string{"oslo"}})
+	for question, want := range map[string]string{"what is the objective?": "define", "what is the price": "price"} {
+		if q, _, back := l.ParseQuestion(question); q.Ask != want {
+			t.Errorf("%q is read as %q (%v); want %q", question, q.Ask, back, want)
+		}
+	}
+}

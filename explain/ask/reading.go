@@ -71,6 +71,11 @@ func (l *Parser) ParseQuestion(question string) (Query, []Typo, *Clarification) 
 		back = unanswerable(q)
 	}
 	if back != nil {
+		if term, the := strings.CutPrefix(strings.ToLower(question), "what is the "); the && back.Kind == "unclear" { // that is no figure
+			if q, ok := parseDefinition("define " + term); ok {
+				return q, nil, nil
+			}
+		}
 		if back.Kind == "unclear" && len(back.offered) == 0 {
 			l.offerNearest(question, back)
 		}
