@@ -22,7 +22,8 @@ func (t *Conversation) parseChange(l *Parser, question string) (Query, bool) {
 		isNone := func(name string) bool { return name == "" }
 		q.ExceptSites, q.ExceptTenants = slices.DeleteFunc([]string{q.Site}, isNone), slices.DeleteFunc([]string{q.Tenant}, isNone)
 		q.Site, q.Tenant = "", ""
-		return q.withoutUnusedFields(true), q.withoutUnusedFields(true).Check() == nil
+		q = q.withoutUnusedFields(true)
+		return q, q.Check() == nil
 	}
 	low := strings.ToLower(question)
 	i := slices.IndexFunc(changeMarkers, func(m string) bool { return strings.HasPrefix(low, m+" ") })

@@ -151,7 +151,7 @@ func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) 
 		r.imply("MEASURE")
 	}
 	if r.tokens = l.index.splitTokens(question); r.operators {
-		r.tokens = r.takeOperators(l, l.index.splitTokens(question))
+		r.tokens = r.takeOperators(l, r.tokens)
 	}
 	if back := r.readTokens(l, r.tokens); back != nil {
 		r.unknown = nil
